@@ -99,11 +99,17 @@ class MisreadingCycle(CycleDevice):
 
 
 def _misread(device: MisreadingSim | MisreadingCycle, stream: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    rows = decode(stream, device.hw)
-    if not np.array_equal(rows["opcode"], device.opcodes):
+    """What the device makes of a stream."""
+    if len(stream) != len(device.opcodes):
         return stream
-    device.change(rows[device.index])
-    return encode(rows, device.hw)
+    before = stream[device.index : device.index + 1]
+    rows = decode(before, device.hw)
+    if rows["opcode"][0] != device.opcodes[device.index]:
+        return stream
+    device.change(rows[0])
+    changed = stream.copy()
+    changed[device.index] = encode(rows, device.hw)[0]
+    return changed
 
 
 ENGINES: dict[str, type[MisreadingSim] | type[MisreadingCycle]] = {"sim": MisreadingSim, "cycle": MisreadingCycle}

@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from vta.codegen.region_program import RegionProgram
 from vta.compiler.options import CompileOptions
 from vta.devices.device import Device
 from vta.difference.cause import Cause, constant_cause, instruction_cause, operator_cause, pass_cause
+from vta.difference.device_values import RegionInputs
 from vta.difference.difference import Difference, FirstDifference
 from vta.difference.first import by_layer, by_node, compare
 from vta.difference.instructions import first_instruction
+from vta.difference.known_values import KnownValues
 from vta.difference.programs import JUDGES, judge_of, region_of
 from vta.difference.sides import FrameworkSide, ModelSide, ModuleSide, Side
 from vta.difference.stages import Compilation, compiled_again
-from vta.difference.values import Array, LayerValue, node_values
+from vta.difference.values import Array, LayerValue, Where
 from vta.errors import DeviceError, UsageError
 from vta.ir.graph import Graph
 from vta.ir.printer import print_graph
@@ -37,7 +38,7 @@ def find_difference(left: Side, right: Side, inputs: Mapping[str, Array], option
     `options` are those that the network was compiled with: where a pass is sought, it is compiled again.
     Raises a `VTAError` if a side cannot run.
     """
-    ours, theirs = list(left.values(inputs)), list(right.values(inputs))
+    (ours, our_inputs), (theirs, their_inputs) = (_ran(side, inputs) for side in (left, right))
     key = by_node if _same_graph(left, right) else by_layer
     found = compare(ours, theirs, key)
     if not found.compared:
@@ -45,7 +46,8 @@ def find_difference(left: Side, right: Side, inputs: Mapping[str, Array], option
     if found.first is None:
         return Difference(left.name, right.name, found.compared)
     first = found.first
-    search = _Search((_Run(left, first.left, ours), _Run(right, first.right, theirs)), inputs, options)
+    runs = _Run(left, first.left, ours, our_inputs), _Run(right, first.right, theirs, their_inputs)
+    search = _Search(runs, inputs, options)
     told = FirstDifference(
         first.left.layer,
         first.left.tensor,
@@ -57,6 +59,13 @@ def find_difference(left: Side, right: Side, inputs: Mapping[str, Array], option
         search.cause(),
     )
     return Difference(left.name, right.name, found.compared, told)
+
+
+def _ran(side: Side, inputs: Mapping[str, Array]) -> tuple[list[LayerValue], RegionInputs]:
+    """The values of a side, and what its regions were given, if it runs them."""
+    given: RegionInputs = {}
+    values = side.values(inputs, given) if isinstance(side, ModuleSide) else side.values(inputs)
+    return list(values), given
 
 
 def _same_graph(left: Side, right: Side) -> bool:
@@ -73,6 +82,8 @@ class _Run:
     side: Side
     value: LayerValue
     values: Sequence[LayerValue]
+    given: RegionInputs
+    """What the regions were given."""
 
 
 class _Search:
@@ -80,7 +91,7 @@ class _Search:
 
     def __init__(self, runs: tuple[_Run, _Run], inputs: Mapping[str, Array], options: CompileOptions) -> None:
         self._runs = runs
-        self._inputs = inputs
+        self._known = KnownValues(inputs)
         self._options = options
 
     def cause(self) -> Cause | None:
@@ -95,18 +106,7 @@ class _Search:
             return None
         if ours is None or theirs is None or not _same_program(ours.region.program, theirs.region.program):
             return None
-        return self._instruction(left, self._runs[0].value, right.device)
-
-    def _instruction(self, side: ModuleSide, value: LayerValue, other: Device) -> Cause | None:
-        assert value.where is not None, "the value is of a program"
-        assert side.device is not None, "which runs on a device"
-        region = value.where.region
-        number = next(index for index, entry in enumerate(side.module.regions) if entry is region)
-        given = side.region_inputs(self._inputs)
-        try:
-            return first_instruction(region, side.device, other, given[number])
-        except DeviceError:
-            return None
+        return _instruction(left, self._runs[0], ours, right.device)
 
     def _of_a_program(self) -> Cause | None:
         """A device gives something else than the graph of what it runs: the device is wrong, or the program."""
@@ -114,29 +114,24 @@ class _Search:
             side = run.side
             if not isinstance(side, ModuleSide) or run.value.where is None or side.device is None:
                 continue
-            wrong = _first_wrong(side.graph, run, self._inputs)
+            wrong = self._right_elsewhere(run) or _first_wrong(side.graph, run, self._known)
             if wrong is None:
                 continue
             value, right = wrong
             assert value.where is not None, "the value is of a program"
-            return self._against_judges(side, value, value.where.region) or self._of_passes(side.module, value.layer, right)
+            return _against_judges(side, run, value.where) or self._of_passes(side.module, value.layer, right)
         return None
 
-    def _against_judges(self, side: ModuleSide, value: LayerValue, region: RegionProgram) -> Cause | None:
-        """Where the device does something else than the simulator."""
-        for kernel in JUDGES:
-            judge = judge_of(region, kernel)
-            try:
-                if found := self._instruction(side, value, judge):
-                    return found
-            finally:
-                judge.close()
-        return None
+    def _right_elsewhere(self, run: _Run) -> tuple[LayerValue, Array] | None:
+        """The first difference, where the other side is the reference of the same graph: then it is right."""
+        other = next(entry for entry in self._runs if entry is not run)
+        is_reference = isinstance(other.side, ModuleSide) and other.side.device is None and _same_graph(run.side, other.side)
+        return (run.value, other.value.array) if is_reference else None
 
     def _of_passes(self, module: CompiledModule, layer: str, right: Array) -> Cause | None:
         """The program does not compute what the graph says: a pass below the graph, or the file."""
         again = compiled_again(module.graph, module.hw, self._options, _INLINE)
-        return again.cause(layer, right, self._inputs) or _of_the_file(module, again, layer, right)
+        return again.cause(layer, right, self._known) or _of_the_file(module, again, layer, right)
 
     def _of_a_graph(self) -> Cause | None:
         """The graph of a compiled network is not what its model says."""
@@ -148,7 +143,7 @@ class _Search:
         if not modules:
             return pass_cause("import") if len(models) == 2 else None
         again = compiled_again(model.model, modules[0].module.hw, self._options)
-        return again.cause(value.layer, value.array, self._inputs) or _of_another_graph(modules[0].graph, again)
+        return again.cause(value.layer, value.array, self._known) or _of_another_graph(modules[0].graph, again)
 
     def _of_an_operator(self) -> Cause | None:
         """The host, or a framework, gives another value."""
@@ -158,12 +153,34 @@ class _Search:
         return operator_cause(value.op, f"of {value.layer}")
 
 
-def _first_wrong(graph: Graph, run: _Run, inputs: Mapping[str, Array]) -> tuple[LayerValue, Array] | None:
+def _instruction(side: ModuleSide, run: _Run, where: Where, other: Device) -> Cause | None:
+    """The first instruction, as far as where a value is stored, after which the device does something else than `other`."""
+    assert side.device is not None, "the side runs on a device"
+    number = next(index for index, entry in enumerate(side.module.regions) if entry is where.region)
+    try:
+        return first_instruction(where, side.device, other, run.given[number])
+    except DeviceError:
+        return None
+
+
+def _against_judges(side: ModuleSide, run: _Run, where: Where) -> Cause | None:
+    """Where the device does something else than the simulator."""
+    for kernel in JUDGES:
+        judge = judge_of(where.region, kernel)
+        try:
+            if found := _instruction(side, run, where, judge):
+                return found
+        finally:
+            judge.close()
+    return None
+
+
+def _first_wrong(graph: Graph, run: _Run, known: KnownValues) -> tuple[LayerValue, Array] | None:
     """The first value of a program that is not what the references give, up to the one that differs; and what they give."""
     number = next(index for index, value in enumerate(run.values) if value is run.value)
     made = [value for value in run.values[: number + 1] if value.where is not None and value.number >= 0]
     nodes = graph.nodes()
-    right = node_values(graph, [nodes[value.number] for value in made], inputs)
+    right = known.of(graph, [nodes[value.number] for value in made])
     for value in made:
         if not np.array_equal(right[nodes[value.number]], value.array):
             return value, right[nodes[value.number]]

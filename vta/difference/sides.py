@@ -48,20 +48,12 @@ class ModuleSide:
         """That of the module."""
         return self.module.graph
 
-    def values(self, inputs: Mapping[str, Array]) -> Iterator[LayerValue]:
-        """See `Side.values`."""
+    def values(self, inputs: Mapping[str, Array], given: RegionInputs | None = None) -> Iterator[LayerValue]:
+        """See `Side.values`; `given` is told what each region is given."""
         if self.device is None:
             yield from reference_values(self.graph, inputs)
         else:
-            yield from device_values(self.module, self.device, inputs)
-
-    def region_inputs(self, inputs: Mapping[str, Array]) -> RegionInputs:
-        """What each region is given on the device."""
-        found: RegionInputs = {}
-        if self.device is not None:
-            for _ in device_values(self.module, self.device, inputs, found):
-                pass
-        return found
+            yield from device_values(self.module, self.device, inputs, given)
 
 
 @dataclass(frozen=True, eq=False)

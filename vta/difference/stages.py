@@ -12,9 +12,10 @@ from vta.compiler.pipeline import Pass, passes_between, run_passes
 from vta.compiler.state import State
 from vta.config.hardware import HardwareConfig
 from vta.difference.cause import Cause, pass_cause
+from vta.difference.known_values import KnownValues
 from vta.difference.programs import program_value, region_of
 from vta.difference.tile_value import tile_problem, tile_value
-from vta.difference.values import Array, is_value_of, layer_node, node_values
+from vta.difference.values import Array, is_value_of, layer_node
 from vta.errors import VTAError
 from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
@@ -32,11 +33,11 @@ class Compilation:
 
     stages: dict[str, State]
 
-    def cause(self, layer: str, right: Array, inputs: Mapping[str, Array]) -> Cause | None:
+    def cause(self, layer: str, right: Array, known: KnownValues) -> Cause | None:
         """The first pass after which `layer` is not `right`; None if it always is, as far as it can be seen."""
-        return self._of_graphs(layer, right, inputs) or self._of_programs(layer, right, inputs)
+        return self._of_graphs(layer, right, known) or self._of_programs(layer, right, known)
 
-    def _of_graphs(self, layer: str, right: Array, inputs: Mapping[str, Array]) -> Cause | None:
+    def _of_graphs(self, layer: str, right: Array, known: KnownValues) -> Cause | None:
         before: Graph | None = None
         for name, state in self.stages.items():
             graph = _graph_of(name, state)
@@ -44,15 +45,15 @@ class Compilation:
                 continue
             before = graph
             node = layer_node(graph, layer, right)
-            if node is not None and _differs(node_values(graph, [node], inputs)[node], right):
+            if node is not None and _differs(known.of(graph, [node])[node], right):
                 return pass_cause(name)
         return None
 
-    def _of_programs(self, layer: str, right: Array, inputs: Mapping[str, Array]) -> Cause | None:
+    def _of_programs(self, layer: str, right: Array, known: KnownValues) -> Cause | None:
         tiles = self.stages.get(_TILES)
         if tiles is None:
             return None
-        values = _region_values(tiles, layer, right, inputs)
+        values = _region_values(tiles, layer, right, known)
         for name in (_TILES, _SCHEDULES):
             if name in self.stages and _differs(tile_value(self.stages[name], layer, right, values), right):
                 return pass_cause(name)
@@ -99,14 +100,14 @@ def _differs(found: Array | None, right: Array) -> bool:
     return not np.array_equal(found, right, equal_nan=found.dtype.kind == "f")
 
 
-def _region_values(tiles: State, layer: str, like: Array, inputs: Mapping[str, Array]) -> dict[Node, Array]:
+def _region_values(tiles: State, layer: str, like: Array, known: KnownValues) -> dict[Node, Array]:
     """What the region of a layer is given, and what the layer reads, as the graph has it."""
     wanted: dict[Node, None] = {}
     for tile in tiles.tiles:
         for fused in tile.source.operators:
             if is_value_of(fused.result, layer, like):
                 wanted.update(dict.fromkeys((*tile.source.inputs, *fused.sources)))
-    return node_values(tiles.graph, list(wanted), inputs)
+    return known.of(tiles.graph, list(wanted))
 
 
 def _program_value(state: State, name: str, layer: str, like: Array, values: Mapping[Node, Array]) -> Array | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vta.codegen.region_program import OperatorRecord, RegionProgram
 from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
-from vta.ir.interpreter import evaluate, walk
+from vta.ir.interpreter import walk
 from vta.support.dataclass import dataclass
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "Where",
     "is_value_of",
     "layer_node",
-    "node_values",
     "output_values",
     "reference_values",
     "value_of_node",
@@ -94,8 +93,3 @@ def layer_node(graph: Graph, layer: str, like: Array) -> Node | None:
 def is_value_of(node: Node, layer: str, like: Array) -> bool:
     """Whether a node belongs to a layer and has the type of `like`."""
     return node.name == layer and node.shape == like.shape and node.dtype == like.dtype.name
-
-
-def node_values(graph: Graph, nodes: Sequence[Node], inputs: Mapping[str, Array]) -> dict[Node, Array]:
-    """The values of some nodes by the NumPy references; nothing else is computed than what they need."""
-    return dict(zip(nodes, evaluate(Graph(graph.inputs, tuple(nodes)), inputs), strict=True))

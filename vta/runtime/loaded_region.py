@@ -59,8 +59,8 @@ class LoadedRegion:
         return self._device.run(self._stream, self._counting(options) if by_operator else options)
 
     def run_stepwise(self, options: RunOptions) -> Iterator[tuple[OperatorRecord, NDArray[Any]]]:
-        """Run the program in program order and yield each operator's output as soon as it is complete."""
-        options = replace(self._counting(options), seed=None, keep_state=True)
+        """Run the program in program order and yield each operator's output as soon as it is complete; nothing is counted."""
+        options = replace(options, seed=None, keep_state=True)
         self._device.reset()
         first = 0
         for record in self.region.operators:
