@@ -46,7 +46,7 @@ def test_a_wrong_instruction_of_a_file_is_named(demo_plain):
     assert made_by.name.startswith("alu min")
     assert "compiling now gives alu min" in made_by.detail
     first = found.to_json()["first"]
-    assert set(first) == {"layer", "tensor", "index", "left", "right", "differing", "total", "made_by"}
+    assert set(first) == {"layer", "tensor", "index", "left", "right", "differing", "total", "made_by", "why_not"}
     assert first["made_by"]["index"] == index
 
 

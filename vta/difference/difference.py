@@ -26,6 +26,13 @@ class FirstDifference:
     total: int
     made_by: Cause | None
     """None if it could not be found out."""
+    why_not: str = ""
+    """Why not, where that is known."""
+
+    @property
+    def cause_text(self) -> str:
+        """What made it, or why that is not known."""
+        return str(self.made_by or f"not known{self.why_not and ': '}{self.why_not}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +62,7 @@ class Difference:
             (self.left, str(first.left)),
             (self.right, str(first.right)),
             ("differ", f"{first.differing:,} of {first.total:,} elements"),
-            ("made by", str(first.made_by or "not known")),
+            ("made by", first.cause_text),
         ]
         return make_table(("first difference", ""), rows)
 
@@ -78,6 +85,7 @@ class Difference:
                 "differing": first.differing,
                 "total": first.total,
                 "made_by": None if first.made_by is None else first.made_by.to_json(),
+                "why_not": first.why_not,
             },
         }
 
@@ -85,9 +93,7 @@ class Difference:
         if self.first is None:
             return f"Difference: none; {self.compared} values of {self.left} and {self.right} are the same"
         first = self.first
-        return (
-            f"Difference: first in {first.layer!r} ({first.tensor}) at {list(first.index)}; {first.made_by or 'cause not known'}"
-        )
+        return f"Difference: first in {first.layer!r} ({first.tensor}) at {list(first.index)}; made by: {first.cause_text}"
 
     def _repr_html_(self) -> str:
         return html_lines(repr(self), self.table())

@@ -15,7 +15,7 @@ from vta.difference.first import by_layer, by_node, compare
 from vta.difference.instructions import first_instruction
 from vta.difference.known_values import KnownValues
 from vta.difference.programs import JUDGES, judge_of, region_of
-from vta.difference.sides import FrameworkSide, ModelSide, ModuleSide, Side
+from vta.difference.sides import FrameworkSide, ModelSide, ModuleSide, RemoteSide, Side
 from vta.difference.stages import Compilation, compiled_again
 from vta.difference.values import Array, LayerValue, Where
 from vta.errors import DeviceError, UsageError
@@ -56,9 +56,14 @@ def find_difference(left: Side, right: Side, inputs: Mapping[str, Array], option
         first.right.array[first.index].item(),
         first.differing,
         first.total,
-        search.cause(),
+        cause := search.cause(),
+        "" if cause is not None else "; ".join(_silent(side) for side in (left, right) if isinstance(side, RemoteSide)),
     )
     return Difference(left.name, right.name, found.compared, told)
+
+
+def _silent(side: RemoteSide) -> str:
+    return f"{side.name} tells its outputs alone: {side.reason}"
 
 
 def _ran(side: Side, inputs: Mapping[str, Array]) -> tuple[list[LayerValue], RegionInputs]:

@@ -10,10 +10,11 @@ from vta.boards.files import is_board
 from vta.devices.device import Device
 from vta.devices.open_device import DEVICE_KINDS, DeviceSpec, open_device
 from vta.difference.frameworks import FRAMEWORKS
+from vta.difference.remote_device import RemoteDevice
 from vta.difference.sides import FrameworkSide, ModelSide, ModuleSide, RemoteSide, Side
-from vta.errors import UsageError
+from vta.errors import RemoteError, UsageError
+from vta.rpc.client.session import Session
 from vta.runtime.compiled_module import CompiledModule, load
-from vta.runtime.loaded_module import LoadedModule
 
 __all__ = ["FRAMEWORK", "REFERENCE", "Connect", "side_of"]
 
@@ -21,8 +22,8 @@ REFERENCE, FRAMEWORK = "reference", "framework"
 _ARTIFACT = ".vta"
 _DEFAULT_DEVICE = "sim"
 
-Connect = Callable[[str, str, CompiledModule, ExitStack], LoadedModule]
-"""Loads a module onto a device of another machine, by its address and the key of a tracker ("" for a server)."""
+Connect = Callable[[str, str, ExitStack], Session]
+"""Opens a session with a device of another machine, by its address and the key of a tracker ("" for a server)."""
 
 
 def side_of(text: str, stack: ExitStack, connect: Connect | None = None) -> Side:
@@ -54,11 +55,22 @@ def _module_side(text: str, path: Path, where: str, stack: ExitStack, connect: C
     if ":" in address and not is_board(where):
         if connect is None:
             raise UsageError(f"{text}: devices of other machines are not to be had here")
-        return RemoteSide(text, module, connect(address, key, module, stack))
+        return _remote_side(text, module, connect(address, key, stack), stack)
     if where not in DEVICE_KINDS and not is_board(where):
         allowed = ", ".join([REFERENCE, *DEVICE_KINDS])
         raise UsageError(f"{text}: no device {where!r}; allowed: {allowed}, a board, or HOST:PORT[/KEY]")
     return ModuleSide(text, module, _opened(module, where, stack))
+
+
+def _remote_side(text: str, module: CompiledModule, session: Session, stack: ExitStack) -> Side:
+    """All values of the device, where its server runs code of its clients; else what the module gives there."""
+    loaded = stack.enter_context(session.load(module))
+    try:
+        device = RemoteDevice(session)
+    except RemoteError as error:
+        return RemoteSide(text, module, loaded, str(error))
+    loaded.close()
+    return ModuleSide(text, module, device)
 
 
 def _opened(module: CompiledModule, kind: str, stack: ExitStack) -> Device:

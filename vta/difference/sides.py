@@ -63,6 +63,8 @@ class RemoteSide:
     name: str
     module: CompiledModule
     loaded: LoadedModule
+    reason: str = ""
+    """Why it tells nothing else."""
 
     @property
     def graph(self) -> Graph:

@@ -12,8 +12,7 @@ from vta.cli.remote import add_security, security_of
 
 if TYPE_CHECKING:
     from vta.difference.parse import Connect
-    from vta.runtime.compiled_module import CompiledModule
-    from vta.runtime.loaded_module import LoadedModule
+    from vta.rpc.client.session import Session
 
 __all__ = ["register"]
 
@@ -86,14 +85,14 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _connect(options: argparse.Namespace) -> Connect:
-    """Loads modules onto devices of other machines."""
+    """Opens sessions with devices of other machines."""
 
-    def loaded(address: str, key: str, module: CompiledModule, stack: ExitStack) -> LoadedModule:
+    def opened(address: str, key: str, stack: ExitStack) -> Session:
         from vta.rpc.client.connect import connect, lease
 
         security = security_of(options)
         session = lease(address, key, security=security) if key else connect(address, security=security)
         stack.callback(session.close)
-        return stack.enter_context(session.load(module))
+        return session
 
-    return loaded
+    return opened
