@@ -1,6 +1,6 @@
 """Sweeps: points an hour, each for itself and with what points share; and searches against the whole list.
 
-Times are CPU seconds of one process. With ``--search SPEC`` all designs of a sweep are run once, and then searched by their
+Times are CPU seconds of one process. With ``--search SPEC``, or ``--search-keywords``, all designs of a sweep are run once, and then searched by their
 results, with several seeds: how much of the whole list's hypervolume is found after how many evaluations.
 """
 
@@ -41,6 +41,14 @@ from vta.sweep.workplace import Done, in_order
 NETS = ("ad01_int8.tflite", "kws_ref_model.tflite", "pretrainedResnet_quant.tflite", "vww_96_int8.tflite")
 CONFIGS = {"LOG_BLOCK": (4, 5), "LOG_INP_BUFF_SIZE": (14, 15, 16), "LOG_ACC_BUFF_SIZE": (16, 17)}
 HINTED = {"LOG_INP_BUFF_SIZE": (13, 14, 15), "LOG_WGT_BUFF_SIZE": (16, 17, 18), "LOG_ACC_BUFF_SIZE": (15, 16)}
+SEARCHED: dict[str, tuple[Any, ...]] = {
+    "LOG_BLOCK": (3, 4, 5),
+    "LOG_INP_BUFF_SIZE": (11, 12, 13, 14, 15, 16),
+    "LOG_WGT_BUFF_SIZE": (13, 14, 15, 16, 17, 18),
+    "LOG_ACC_BUFF_SIZE": (12, 13, 14, 15, 16, 17),
+    "LOG_UOP_BUFF_SIZE": (14, 15),
+}
+"""With three buses, 3,516 designs."""
 CORES = 2
 SHARES = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1)
 ENOUGH = 0.99
@@ -143,9 +151,14 @@ def key_of(point: Point) -> tuple[str, int, str]:
     return point.design.hw.model, point.design.timing.bus_bits, point.workload
 
 
-def search(path: Path, seeds: int, plot: Path | None) -> dict[str, Any]:
+def searched(models: Path) -> Spec:
+    """The keyword net on 3,516 designs."""
+    net = Net(str(models / "kws_ref_model.tflite"))
+    return Spec(HardwareConfig.named("sim").to_json(), SEARCHED, {"bus_bits": (64, 128, 256)}, (net,), ())
+
+
+def search(spec: Spec, seeds: int, plot: Path | None) -> dict[str, Any]:
     """Run all designs of a sweep, and search them."""
-    spec = load_spec(path)
     designs, _ = expand(spec)
     points = points_of(designs, spec.works)
     started = time.process_time()
@@ -215,17 +228,20 @@ def main() -> None:
     parser.add_argument("--models", type=Path, metavar="DIR", help="folder of the MLPerf Tiny networks, for points an hour")
     parser.add_argument("--apart", type=int, default=12, metavar="N", help="points that share nothing (default: %(default)s)")
     parser.add_argument("--hints", type=int, nargs="*", metavar="TRIALS", help="what schedules of points like it bring")
-    parser.add_argument("--search", type=Path, metavar="SPEC", help="a sweep that can be run whole")
+    parser.add_argument("--search", type=Path, metavar="SPEC", help="search a sweep that can be run whole")
+    parser.add_argument("--search-keywords", action="store_true", help="search 3,516 designs for the keyword net of --models")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="(default: %(default)s)")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="of the searches")
     options = parser.parse_args()
     result: dict[str, Any] = {}
-    if options.models is not None and options.hints:
+    if options.search_keywords and options.models is not None:
+        result["search"] = search(searched(options.models), options.seeds, options.plot)
+    elif options.models is not None and options.hints:
         result["hints"] = hinted(options.models, options.hints)
     elif options.models is not None:
         result["speed"] = [speed(options.models, trials, options.apart) for trials in (0, 8)]
     if options.search is not None:
-        result["search"] = search(options.search, options.seeds, options.plot)
+        result["search"] = search(load_spec(options.search), options.seeds, options.plot)
     json.dump(result, sys.stdout, indent=2)
     print()
 
