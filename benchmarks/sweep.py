@@ -1,7 +1,7 @@
 """Sweeps: points an hour, each for itself and with what points share; and searches against the whole list.
 
-Times are CPU seconds of one process. With ``--search SPEC``, or ``--search-keywords``, all designs of a sweep are run once, and then searched by their
-results, with several seeds: how much of the whole list's hypervolume is found after how many evaluations.
+Times are CPU seconds of one process. With ``--search SPEC``, or ``--search-keywords``, all designs of a sweep are run once, and
+then searched by their results, with several seeds: how much of the whole list's hypervolume is found after how many evaluations.
 """
 
 from __future__ import annotations
