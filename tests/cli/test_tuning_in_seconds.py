@@ -1,9 +1,14 @@
 """What is said of a tuning run on a device that counts no cycles: times, and no count."""
 
+import io
+from types import SimpleNamespace
+
 import pytest
 
 from tests.autotune._tasks import small_task
+from vta.autotune.auto.session import AutoReport
 from vta.autotune.session import TaskReport
+from vta.cli.auto_display import AutoDisplay
 from vta.cli.commands.tune import _estimated, _estimated_cycles
 from vta.cli.tuning_display import Display
 from vta.report.tuning import tuning_table
@@ -33,3 +38,27 @@ def test_the_line(report, capsys):
     with Display([report.task], tuning_table) as display:
         display.watch(report)
     assert "current 3.000 ms, best 2.000 ms (" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_shows_the_table_without_what_does_not_fit(report, monkeypatch):
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    with Display([report.task], tuning_table) as display:
+        display.watch(report)
+    assert "best cycles" in terminal.getvalue()
+    assert "workload" not in terminal.getvalue()
+
+
+def test_so_does_a_search_over_all_kernels(monkeypatch):
+    task = SimpleNamespace(name="conv", label="layer", weight=1, operations=1e6)
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    with AutoDisplay() as display:
+        display.watch([AutoReport(task, 2e-3, 1e-3)], AutoReport(task))
+    assert "faster by" in terminal.getvalue()

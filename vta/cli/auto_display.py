@@ -49,8 +49,9 @@ class AutoDisplay:
         said = f"{total_line(reports)}, {now - self._started:.0f} s; last: {last.task.label}"
         if self._live is not None:
             from vta.report.auto_tuning import auto_table
+            from vta.report.table import rich_table
 
-            self._live.update(auto_table(reports, said))
+            self._live.update(rich_table(auto_table(reports, said), self._live.console.width))
         elif now - self._last > _SECONDS_BETWEEN_LINES:
             self._last = now
             print(said, file=sys.stderr, flush=True)

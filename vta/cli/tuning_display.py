@@ -48,7 +48,10 @@ class Display:
         """Take note of how far a task is."""
         self._reports[report.task.name] = report
         if self._live is not None:
-            self._live.update(self._table(list(self._reports.values())[::-1]))
+            from vta.report.table import rich_table
+
+            table = self._table(list(self._reports.values())[::-1])
+            self._live.update(rich_table(table, self._live.console.width))
             return
         now = time.monotonic()
         if report.trials >= report.planned or now - self._last > _SECONDS_BETWEEN_LINES:

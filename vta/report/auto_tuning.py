@@ -16,7 +16,7 @@ _HEADERS = ("number", "task", "layers", "weight", "default", "best", "faster by"
 
 def auto_table(reports: Sequence[AutoReport], title: str = "") -> Table:
     """One row a task."""
-    return make_table(_HEADERS, [_row(number, report) for number, report in enumerate(reports)], title)
+    return make_table(_HEADERS, [_row(number, report) for number, report in enumerate(reports)], title, ("task", "GFLOPS"))
 
 
 def mean_gain(reports: Sequence[AutoReport]) -> float:

@@ -10,7 +10,7 @@ from vta.support.table import Table
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-__all__ = ["write_table"]
+__all__ = ["rich_table", "write_table"]
 
 _WIDE = 1000
 """Columns that no table reaches."""
@@ -25,13 +25,18 @@ def write_table(table: Table, stream: TextIO) -> None:
 
     width = None if stream.isatty() else _WIDE
     # Names and reasons are shown as they are: brackets and colons in them mean nothing.
-    Console(file=stream, width=width, highlight=False, markup=False, emoji=False).print(_drawn(table))
+    console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    console.print(rich_table(table, console.width))
 
 
-def _drawn(table: Table) -> RichTable:
+def rich_table(table: Table, width: int) -> RichTable:
+    """The table as Rich draws it, without columns that it can do without where a terminal has not so many characters."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
 
+    for header in table.spare:
+        if _width(table) > width:
+            table = table.without(header)
     drawn = RichTable(title=table.title or None)
     if table.compact:
         drawn.box, drawn.padding, drawn.pad_edge = SIMPLE_HEAD, (0, 1, 0, 0), False
@@ -46,9 +51,14 @@ def _widths(table: Table) -> list[int]:
     return [max(map(len, column)) for column in zip(table.headers, *table.rows, strict=True)]
 
 
+def _width(table: Table) -> int:
+    """Characters of a line, with the lines between columns."""
+    return sum(_widths(table)) + 3 * len(table.headers) + 1
+
+
 def _is_plain(table: Table) -> bool:
     """Whether nothing has to be folded or measured, for which Rich takes longer to import than some networks to compile."""
-    width = sum(_widths(table)) + 3 * len(table.headers) + 1
+    width = _width(table)
     texts = (table.title, *table.headers, *(text for row in table.rows for text in row))
     # Rich takes off spaces at the end before it aligns.
     simple = all(text.isascii() and text.isprintable() and text == text.rstrip() for text in texts)
@@ -59,7 +69,7 @@ def _plain_lines(table: Table) -> Iterator[str]:
     """The lines that Rich writes."""
     widths = _widths(table)
     if table.title:
-        room = sum(widths) + 3 * len(widths) + 1
+        room = _width(table)
         yield table.title.rjust((room + len(table.title)) // 2).ljust(room)
     yield _rule("┏━┳┓", widths)
     yield _row("┃", table.headers, widths, table.numeric)

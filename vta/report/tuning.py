@@ -29,6 +29,8 @@ _HEADERS = (
 )
 
 
+_SPARE = ("workload", "that fit", "MAC use", "GOPS", "weight")
+
 _LINE_STYLES = ("-", "--", ":", "-.")
 _COLORS = ("#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d", "#666666", "#1f78b4", "#000000")
 """Together 40 lines that can be told apart."""
@@ -45,8 +47,9 @@ def tuning_table(reports: Sequence[TaskReport[Task]]) -> Table:
     fit: the schedules from which trials are drawn. Where energy is judged, the share is that of the objective.
     """
     if all(report.default_energy_pj is None for report in reports):
-        return make_table(_HEADERS, [_row(report) for report in reports])
-    return make_table((*_HEADERS, *_ENERGY_HEADERS), [(*_row(report), *_energies(report)) for report in reports])
+        return make_table(_HEADERS, [_row(report) for report in reports], spare=_SPARE)
+    rows = [(*_row(report), *_energies(report)) for report in reports]
+    return make_table((*_HEADERS, *_ENERGY_HEADERS), rows, spare=_SPARE)
 
 
 def _energies(report: TaskReport[Task]) -> tuple[str, ...]:

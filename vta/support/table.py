@@ -30,6 +30,15 @@ class Table:
     title: str = ""
     compact: bool = False
     """Written without lines between its columns."""
+    spare: tuple[str, ...] = ()
+    """Headers of columns that a terminal which is too narrow for all does without, the first one first."""
+
+    def without(self, header: str) -> Table:
+        """The same without a column, if there is one of that header."""
+        kept = [column for column, known in enumerate(self.headers) if known != header]
+        rows = tuple(tuple(row[column] for column in kept) for row in self.rows)
+        headers, numeric = (tuple(every[column] for column in kept) for every in (self.headers, self.numeric))
+        return Table(headers, rows, numeric, self.title, self.compact)
 
     def __str__(self) -> str:
         """All rows, in columns."""
@@ -51,15 +60,15 @@ class Table:
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def make_table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
+def make_table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: str = "", spare: tuple[str, ...] = ()) -> Table:
     """Return a table whose columns of numbers are to the right, with thousands separators.
 
-    Floats are shown as `str` gives them; round them first.
+    Floats are shown as `str` gives them; round them first. `spare` is that of the table.
     """
     values = [list(row) for row in rows]
     numeric = tuple(any(isinstance(row[column], (int, float)) for row in values) for column in range(len(headers)))
     texts = tuple(tuple(f"{value:,}" if isinstance(value, int) else str(value) for value in row) for row in values)
-    return Table(tuple(headers), texts, numeric, title)
+    return Table(tuple(headers), texts, numeric, title, spare=spare)
 
 
 class Rows(tuple[T, ...]):
