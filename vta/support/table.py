@@ -37,7 +37,7 @@ class Table:
         """The same without a column, if there is one of that header."""
         kept = [column for column, known in enumerate(self.headers) if known != header]
         rows = tuple(tuple(row[column] for column in kept) for row in self.rows)
-        headers, numeric = (tuple(every[column] for column in kept) for every in (self.headers, self.numeric))
+        headers, numeric = tuple(self.headers[column] for column in kept), tuple(self.numeric[column] for column in kept)
         return Table(headers, rows, numeric, self.title, self.compact)
 
     def __str__(self) -> str:
