@@ -53,6 +53,8 @@ def test_what_is_not_there(tmp_path):
         load_model(tmp_path / "nowhere.onnx")
     with pytest.raises(ImportModelError, match="it is a directory"):
         load_model(tmp_path)
+    with pytest.raises(ImportModelError, match="a model is the path of a file or the name of a built-in network, not list"):
+        load_model([])
 
 
 def test_options_of_one_format_are_refused_for_another(onnx_path):

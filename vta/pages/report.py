@@ -74,6 +74,8 @@ def page_of(
     progress("reading")
     if isinstance(what, CompiledModule):
         return _network(what, what.graph.name, run, suggest, say, progress)
+    if not isinstance(what, (str, Path)):
+        raise PageError(f"a page is about a compiled module or what lies at a path, not {type(what).__name__}")
     path = Path(what)
     if path.is_dir():
         return sweep_page(load_sweep(path), path.resolve().name)

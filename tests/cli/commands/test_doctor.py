@@ -16,6 +16,7 @@ def test_every_extra_is_told_with_what_it_brings(capsys):
     assert by_name["g++"]["ready"] == (not by_name["g++"]["missing"])
     for part in result["parts"]:
         assert part["ready"] or part["install"] in printed.err
+        assert part["purpose"], part["name"]
 
 
 def test_an_installed_package_knows_its_extras_without_sources(monkeypatch):
