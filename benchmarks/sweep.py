@@ -174,7 +174,7 @@ def search(spec: Spec, seeds: int, plot: Path | None) -> dict[str, Any]:
     most = max(entry.macs for entry in entries)
     whole = [entry.costs(spec.pareto) for entry in entries if entry.macs == most]
     total = hypervolume_of(whole, whole)
-    budget = max(1, len(designs) // 10)
+    budget = max(1, round(len(designs) / 10))
     curves = [curve(replace(spec, seed=seed), budget, rows, whole, total) for seed in range(seeds)]
     if plot is not None:
         draw(curves, len(designs), plot)

@@ -173,4 +173,5 @@ def _text(text: str) -> str:
 
 def _note(note: Note) -> str:
     lines = "".join(f"<li>{_text(line)}</li>" for line in note.lines)
-    return f'<div class="card"><h3>{escape(note.title)}</h3><ul class="notes">{lines}</ul></div>'
+    about = f"<p>{_text(note.about)}</p>" if note.about else ""
+    return f'<div class="card"><h3>{escape(note.title)}</h3>{about}<ul class="notes">{lines}</ul></div>'

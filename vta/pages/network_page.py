@@ -20,7 +20,7 @@ from vta.pages.draw.resources import draw_parts, draw_usage
 from vta.pages.draw.roofline import RoofPoint, draw_roofline
 from vta.pages.draw.timeline import draw_overview, draw_timeline
 from vta.pages.figure import Figure
-from vta.pages.page import Fact, GraphPart, Note, Page, Section, TablePart
+from vta.pages.page import ABOUT_ADVICE, Fact, GraphPart, Note, Page, Section, TablePart
 from vta.report.advice import advice_on
 from vta.report.cycles import preset_text, unit_cycles
 from vta.report.layer_costs import HOST, LayerCost, NetworkCost, network_cost
@@ -181,7 +181,7 @@ def _run_sections(module: CompiledModule, run: _Run, say: Say) -> list[Section]:
     if run.explanation is not None and run.explanation.suggestions:
         cycles.append(_suggestions(run.explanation, say))
     if advice:
-        cycles.append(Note("Advice", advice))
+        cycles.append(Note("Advice", advice, ABOUT_ADVICE))
     sections = [Section("cycles", "Cycles", tuple(cycles))]
     time: list[Figure] = [
         draw_overview(unit_shares(run.runs, _BINS)),

@@ -8,7 +8,7 @@ from dataclasses import field
 from vta.pages.figure import Figure
 from vta.support.dataclass import dataclass
 
-__all__ = ["Fact", "GraphPart", "Note", "Page", "Part", "Section", "TablePart"]
+__all__ = ["ABOUT_ADVICE", "Fact", "GraphPart", "Note", "Page", "Part", "Section", "TablePart"]
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,10 @@ class Note:
 
     title: str
     lines: tuple[str, ...]
+    about: str = ""
 
 
+ABOUT_ADVICE = "Shares are of all cycles: those of the accelerator, and what the host takes in cycles of the accelerator's clock."
 Part = Figure | GraphPart | TablePart | Note
 
 

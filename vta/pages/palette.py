@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CAUSE_COLORS", "CYCLE", "PLACE_COLORS", "STATE_COLORS", "THEMES", "VALUE_RANGE", "figure_config"]
+__all__ = ["CAUSE_COLORS", "CYCLE", "PLACE_COLORS", "SHORT_NUMBERS", "STATE_COLORS", "THEMES", "VALUE_RANGE", "figure_config"]
 
 BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW, GREY = (
     "#0072b2",
@@ -32,6 +32,8 @@ THEMES = {
     "light": {"text": "#1f2430", "muted": "#5b6472", "line": "#d7dbe2", "grid": "#e9ecf1", "ground": "#ffffff"},
     "dark": {"text": "#e6e9ef", "muted": "#a3adbd", "line": "#3b4454", "grid": "#2a3140", "ground": "#171b24"},
 }
+SHORT_NUMBERS = {"format": "~s", "labelExpr": "datum.value ? datum.label : '0'"}
+"""Of an axis: thousands as k, millions as M, and nothing as 0."""
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
 
 
@@ -53,6 +55,7 @@ def figure_config(theme: str, font: str = _FONT) -> dict[str, Any]:
             "titleFontSize": 12,
             "titlePadding": 8,
         },
+        "axisQuantitative": {"labelOverlap": "greedy", "labelSeparation": 8},
         "legend": {
             **titles,
             "orient": "top",

@@ -11,8 +11,8 @@ from vta.pages.draw.layers import LayerBar, draw_layers, draw_units
 from vta.pages.draw.marks import name_axis, single, tooltip
 from vta.pages.draw.resources import draw_parts
 from vta.pages.figure import Figure, columns_of
-from vta.pages.page import Fact, Note, Page, Section, TablePart
-from vta.pages.palette import BLUE, GREY, ORANGE, PURPLE, RED
+from vta.pages.page import ABOUT_ADVICE, Fact, Note, Page, Section, TablePart
+from vta.pages.palette import BLUE, GREY, ORANGE, PURPLE, RED, SHORT_NUMBERS
 
 __all__ = ["run_page"]
 
@@ -30,7 +30,7 @@ def run_page(run: RunFile, name: str) -> Page:
     )
     cycles: list[Figure | Note] = [draw_layers(_bars(run), _CAUSES, about, _COLORS), draw_units(run.units), _spans(run)]
     if run.advice:
-        cycles.append(Note("What would help", run.advice))
+        cycles.append(Note("Advice", run.advice, ABOUT_ADVICE))
     energy = {part: value * _MICRO for part, value in run.energy_pj.items()}
     area = {part: value * _MICRO for part, value in run.area_um2.items()}
     resources = (
@@ -83,7 +83,7 @@ def _spans(run: RunFile) -> Figure:
         mark={"type": "bar", "color": PURPLE},
         encoding={
             "y": name_axis("name", [short[row[0]] for row in rows]),
-            "x": {"field": "start", "type": "quantitative", "title": "cycles", "axis": {"format": "~s", "tickCount": 6}},
+            "x": {"field": "start", "type": "quantitative", "title": "cycles", "axis": {**SHORT_NUMBERS, "tickCount": 6}},
             "x2": {"field": "end"},
             "tooltip": tooltip(
                 ("layer", "layer", ""),

@@ -43,6 +43,7 @@ def _facts(log: TuningLog, found: Sequence[TunedWorkload]) -> list[Fact]:
 def _table(workloads: Sequence[TunedWorkload]) -> TablePart:
     rows = tuple(
         (
+            workload.name,
             workload.identity,
             workload.model,
             workload.count,
@@ -55,7 +56,7 @@ def _table(workloads: Sequence[TunedWorkload]) -> TablePart:
         )
         for workload in workloads
     )
-    headers = ("workload", "config", "trials", "failed", "first", "best", "in", "gain", "best at trial")
+    headers = ("workload", "in full", "config", "trials", "failed", "first", "best", "in", "gain", "best at trial")
     return TablePart("workloads", "All workloads", headers, rows)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from vta.pages.draw.marks import categories, name_axis, single, tooltip
 from vta.pages.draw.parallel import Axis, Bundle, draw_parallel
 from vta.pages.figure import Figure, Spec, columns_of
-from vta.pages.palette import BLUE, GREEN, ORANGE, RED, SKY
+from vta.pages.palette import BLUE, GREEN, ORANGE, RED, SHORT_NUMBERS, SKY
 from vta.sweep.effects import Effect
 from vta.sweep.ranking import Entry
 
@@ -77,7 +77,7 @@ def _measure(field: str, title: str) -> Spec:
         "type": "quantitative",
         "title": title,
         "scale": {"zero": False, "nice": True, "padding": 12},
-        "axis": {"format": "~s", "tickCount": 6},
+        "axis": {**SHORT_NUMBERS, "tickCount": 6},
     }
 
 

@@ -8,7 +8,7 @@ from vta.pages.data.cause_groups import Part
 from vta.pages.data.names import short_names
 from vta.pages.draw.marks import categories, name_axis, single, tooltip
 from vta.pages.figure import Figure, columns_of
-from vta.pages.palette import CAUSE_COLORS, GREY, STATE_COLORS
+from vta.pages.palette import CAUSE_COLORS, GREY, SHORT_NUMBERS, STATE_COLORS
 from vta.support.dataclass import dataclass
 
 __all__ = ["LayerBar", "draw_layers", "draw_units"]
@@ -51,7 +51,7 @@ def draw_layers(bars: Sequence[LayerBar], groups: Sequence[str], about: str, col
                 "field": "cycles",
                 "type": "quantitative",
                 "title": "cycles",
-                "axis": {"format": "~s", "orient": "top" if len(bars) > _FEW else "bottom", "tickCount": 6},
+                "axis": {**SHORT_NUMBERS, "orient": "top" if len(bars) > _FEW else "bottom", "tickCount": 6},
             },
             "color": categories("group", groups, colors),
             "detail": {"field": "what"},

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vta.pages.figure import LABELS, PER_LEGEND, WIDTH, Spec
+from vta.pages.palette import SHORT_NUMBERS
 from vta.pages.vega import VEGA_LITE_SCHEMA
 
 __all__ = ["categories", "cycle_axis", "name_axis", "single", "tooltip"]
@@ -53,7 +54,7 @@ def cycle_axis(field: str, title: str | None = "cycles") -> Spec:
         "type": "quantitative",
         "title": title,
         "scale": {"domainMin": {"expr": "from"}, "domainMax": {"expr": "to"}, "nice": False, "zero": False},
-        "axis": {"grid": False, "format": "~s", "tickCount": 6},
+        "axis": {"grid": False, **SHORT_NUMBERS, "tickCount": 6},
     }
 
 

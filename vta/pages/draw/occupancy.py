@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from vta.pages.data.occupancy import BUFFERS, Occupancy
 from vta.pages.draw.marks import categories, cycle_axis, single, tooltip
 from vta.pages.draw.timeline import window_params
 from vta.pages.figure import Columns, Figure, Spec, columns_of
-from vta.pages.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY
+from vta.pages.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SHORT_NUMBERS, SKY
 
 __all__ = ["draw_buffers", "draw_dram", "draw_traffic"]
 
@@ -30,7 +32,7 @@ def draw_buffers(found: Occupancy) -> Figure:
         mark={"type": "line", "interpolate": "step-after", "clip": True, "strokeWidth": 1.8},
         encoding={
             "x": cycle_axis("start"),
-            "y": _amount("level", "part in use", ".0%") | {"scale": {"domain": [0, 1]}},
+            "y": _amount("level", "part in use", {"format": ".0%"}) | {"scale": {"domain": [0, 1]}},
             "color": categories("buffer", list(BUFFERS.values()), _BUFFER_COLORS, symbol="stroke"),
             "opacity": {"condition": {"param": "buffer", "value": 1}, "value": 0.12},
             "tooltip": tooltip(
@@ -53,7 +55,7 @@ def draw_dram(found: Occupancy) -> Figure:
     """Constants, and the tensors that are alive on top of them."""
     kinds = {"micro-ops, weights, biases": found.constant_bytes, "tensors": found.tensor_bytes}
     rows = _stacked(found, kinds)
-    spec = _areas("dram", rows, list(kinds), (GREY, BLUE), _amount("value", "bytes", "~s"), found.edges[-1])
+    spec = _areas("dram", rows, list(kinds), (GREY, BLUE), _amount("value", "bytes", SHORT_NUMBERS), found.edges[-1])
     most = max(found.tensor_bytes, default=0.0)
     about = f"What the image in DRAM holds that is still needed. Tensors take {most / 1024:,.0f} KiB at most."
     return Figure("dram", "Occupancy of DRAM", about, spec, {"dram": rows}, columns=3)
@@ -63,7 +65,9 @@ def draw_traffic(found: Occupancy) -> Figure:
     """Bytes a cycle in each direction."""
     kinds = {"read": found.read_per_cycle, "written": found.written_per_cycle}
     rows = _stacked(found, kinds)
-    spec = _areas("traffic", rows, list(kinds), (SKY, ORANGE), _amount("value", "bytes a cycle", ".1f"), found.edges[-1])
+    spec = _areas(
+        "traffic", rows, list(kinds), (SKY, ORANGE), _amount("value", "bytes a cycle", {"format": ".1f"}), found.edges[-1]
+    )
     spec["encoding"]["y"]["stack"] = None
     spec["encoding"]["y"]["scale"] = {"domain": [0, found.bus_bytes]}
     spec["mark"]["opacity"] = 0.6
@@ -97,5 +101,5 @@ def _areas(table: str, rows: object, kinds: list[str], colors: tuple[str, str], 
     )
 
 
-def _amount(field: str, title: str, form: str) -> Spec:
-    return {"field": field, "type": "quantitative", "title": title, "axis": {"format": form, "tickCount": 5}}
+def _amount(field: str, title: str, form: Mapping[str, str]) -> Spec:
+    return {"field": field, "type": "quantitative", "title": title, "axis": {**form, "tickCount": 5}}

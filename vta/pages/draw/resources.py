@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from vta.pages.draw.marks import name_axis, single, tooltip
 from vta.pages.figure import Figure, columns_of
-from vta.pages.palette import BLUE, GREEN, GREY, ORANGE
+from vta.pages.palette import BLUE, GREEN, GREY, ORANGE, SHORT_NUMBERS
 
 __all__ = ["PART_NAMES", "draw_parts", "draw_usage"]
 
@@ -28,7 +28,7 @@ def draw_usage(buffers: Sequence[tuple[str, int, float]]) -> Figure:
     """Each buffer with its size in bytes and the part of it that was in use at most."""
     names = [name for name, _, _ in buffers]
     rows = [(name, size, round(size * part), part, f"{part:.0%} of {size // 1024:,} KiB") for name, size, part in buffers]
-    x = {"type": "quantitative", "title": "bytes", "axis": {"format": "~s", "tickCount": 5}}
+    x = {"type": "quantitative", "title": "bytes", "axis": {**SHORT_NUMBERS, "tickCount": 5}}
     spec = single(
         "usage",
         height=34 * len(names),
@@ -69,7 +69,7 @@ def draw_parts(name: str, title: str, about: str, parts: Mapping[str, float], un
         mark={"type": "bar", "color": GREEN if name == "area" else ORANGE},
         encoding={
             "y": name_axis("part", list(found)),
-            "x": {"field": "value", "type": "quantitative", "title": unit, "axis": {"format": "~s", "tickCount": 5}},
+            "x": {"field": "value", "type": "quantitative", "title": unit, "axis": {**SHORT_NUMBERS, "tickCount": 5}},
             "tooltip": tooltip(("part", "part", ""), ("value", unit, ",.3f"), ("share", "of all", ".1%")),
         },
     )

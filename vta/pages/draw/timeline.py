@@ -9,7 +9,7 @@ from vta.pages.data.unit_spans import STATES, UnitShares, UnitSpans
 from vta.pages.data.windows import Window
 from vta.pages.draw.marks import categories, cycle_axis, name_axis, single, tooltip
 from vta.pages.figure import PER_LEGEND, Columns, Figure, columns_of
-from vta.pages.palette import STATE_COLORS
+from vta.pages.palette import SHORT_NUMBERS, STATE_COLORS
 
 __all__ = ["draw_overview", "draw_timeline", "window_params"]
 
@@ -43,7 +43,7 @@ def draw_overview(shares: Sequence[UnitShares]) -> Figure:
                 "type": "quantitative",
                 "title": "cycles: drag over a stretch to see it in detail",
                 "scale": {"domain": [0, compute.edges[-1]], "nice": False},
-                "axis": {"grid": False, "format": "~s", "tickCount": 6},
+                "axis": {"grid": False, **SHORT_NUMBERS, "tickCount": 6},
             },
             "y": {
                 "field": "share",

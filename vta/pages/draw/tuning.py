@@ -9,7 +9,7 @@ from vta.pages.data.tuning_log import Trial, TunedWorkload
 from vta.pages.draw.marks import single, tooltip
 from vta.pages.draw.parallel import Axis, Bundle, draw_parallel
 from vta.pages.figure import LABELS, PER_LEGEND, Figure, Spec, columns_of
-from vta.pages.palette import BLUE, CYCLE, ORANGE, RED
+from vta.pages.palette import BLUE, CYCLE, ORANGE, RED, SHORT_NUMBERS
 
 __all__ = ["draw_curves", "draw_gains", "draw_knobs", "draw_trials"]
 
@@ -175,7 +175,7 @@ def draw_trials(workloads: Sequence[TunedWorkload]) -> Figure:
                 "type": "quantitative",
                 "title": " or ".join(units),
                 "scale": {"type": "log", "nice": False, "padding": 12},
-                "axis": {"format": "~s", "tickCount": 6},
+                "axis": {**SHORT_NUMBERS, "tickCount": 6},
             },
             "color": {"condition": {"test": "datum.best", "value": RED}, "value": BLUE},
             "size": {"condition": {"test": "datum.best", "value": 140}, "value": 42},
