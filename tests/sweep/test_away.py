@@ -22,16 +22,27 @@ def jobs():
 def test_short_points_travel_together_and_the_last_ones_alone(jobs):
     parcels = _Parcels(jobs * 30)
     first = parcels.take(("a", 0), 2)
-    assert len(first) == 1, "nobody knows how long it takes"
-    parcels.took(first, 0.25)
+    assert len(first) == 1
+    assert parcels.take(("a", 0), 2) == [], "nobody knows how long they take"
+    parcels.took(("a", 0), first, 0.25)
     assert len(parcels.take(("a", 0), 2)) == 4
-    parcels.took(first, 0.001)
+    parcels.took(("a", 0), first, 0.001)
     sizes = []
     while taken := parcels.take(("b", 0), 2):
         sizes.append(len(taken))
     assert sum(sizes) == 115
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] == 1
+
+
+def test_no_long_point_waits_behind_another(jobs):
+    parcels = _Parcels(jobs)
+    (first,) = parcels.take(("a", 0), 2)
+    parcels.took(("a", 0), [first], 600.0)
+    assert len(parcels.take(("a", 0), 2)) == len(parcels.take(("b", 0), 2)) == 1
+    assert parcels.take(("a", 0), 2) == []
+    parcels.took(("a", 0), [first], 600.0)
+    assert len(parcels.take(("a", 0), 2)) == 1
 
 
 class LosingCluster:
@@ -44,12 +55,12 @@ class LosingCluster:
 
     def deal(self, function, take):
         while (work := take(("a", 0))) is not None:
-            indices, (jobs, _) = work
-            self.sent.append(indices)
-            if len(indices) > 1 or jobs[0].point.number == self.lost:
-                yield indices, Lost("the workers died")
+            key, (jobs, _) = work
+            self.sent.append(jobs)
+            if len(jobs) > 1 or jobs[0].point.number == self.lost:
+                yield key, Lost("the workers died")
             else:
-                yield indices, [_Away(Finished(row_of(jobs[0].point, Status.OK), 1e-3), "")]
+                yield key, [_Away(Finished(row_of(jobs[0].point, Status.OK), 1e-3), "")]
 
     def close(self):
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -58,19 +59,19 @@ class ClusterWorkplace:
         jobs = in_order(jobs)
         parcels = _Parcels(jobs)
 
-        def take(slot: Slot) -> tuple[list[int], tuple[Any, ...]] | None:
+        def take(slot: Slot) -> tuple[tuple[Slot, list[int]], tuple[Any, ...]] | None:
             if not (indices := parcels.take(slot, self._cluster.threads)):
                 return None
             sent = [replace(jobs[index], records=Path(jobs[index].records.name)) for index in indices]
-            return indices, (sent, self._files_of(sent[0]))
+            return (slot, indices), (sent, self._files_of(sent[0]))
 
-        for indices, result in self._cluster.deal(_evaluate_here, take):
+        for (slot, indices), result in self._cluster.deal(_evaluate_here, take):
             lost = isinstance(result, Lost)
             if lost and len(indices) > 1:
-                parcels.give_back(indices)
+                parcels.give_back(slot, indices)
                 continue
             found = [_Away(Crashed(result.message, 0.0), "")] if lost else result
-            parcels.took(indices, sum(away.outcome.seconds for away in found))
+            parcels.took(slot, indices, sum(away.outcome.seconds for away in found))
             for index, away in zip(indices, found, strict=True):
                 if away.records:
                     write_whole(jobs[index].records, away.records, "the records of a point")
@@ -101,30 +102,39 @@ def _read(model: Path, random_weights: int | None) -> Files:
 
 
 class _Parcels:
-    """How many points are sent at a time: about as many as take `_PARCEL_SECONDS`, and fewer towards the end."""
+    """How many points are sent at a time: about as many as take `_PARCEL_SECONDS`, and fewer towards the end.
+
+    While points are known to be short, a worker has some to go on with; of long ones it gets another when one is done, so that
+    none waits where another worker has nothing to do.
+    """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self._groups = [shared_by(job) for job in jobs]
         self._deal = Deal(self._groups)
         self._seconds: dict[Hashable, float] = {}
         """That a point of each group took of late."""
+        self._away: Counter[Slot] = Counter()
+        """Parcels that have not come back."""
 
     def take(self, slot: Slot, slots: int) -> list[int]:
         """The points for a thread of a worker, one of `slots`."""
         first = self._deal.next_of(slot)
         if first is None:
             return []
-        seconds = self._seconds.get(self._groups[first], _PARCEL_SECONDS)
-        return self._deal.take(
-            slot, max(1, min(int(_PARCEL_SECONDS / max(seconds, _LEAST_SECONDS)), len(self._deal) // (_SHARE * slots)))
-        )
+        seconds = max(self._seconds.get(self._groups[first], _PARCEL_SECONDS), _LEAST_SECONDS)
+        if seconds >= _PARCEL_SECONDS and self._away[slot]:
+            return []
+        self._away[slot] += 1
+        return self._deal.take(slot, max(1, min(int(_PARCEL_SECONDS / seconds), len(self._deal) // (_SHARE * slots))))
 
-    def took(self, indices: Sequence[int], seconds: float) -> None:
-        """So many seconds for these points."""
+    def took(self, slot: Slot, indices: Sequence[int], seconds: float) -> None:
+        """A parcel is back, which took so many seconds."""
+        self._away[slot] -= 1
         self._seconds[self._groups[indices[0]]] = seconds / len(indices)
 
-    def give_back(self, indices: Sequence[int]) -> None:
-        """Points that were lost together, to be sent one by one: not all of them are to blame."""
+    def give_back(self, slot: Slot, indices: Sequence[int]) -> None:
+        """A parcel is lost; its points are to be sent one by one: not all of them are to blame."""
+        self._away[slot] -= 1
         self._deal.give_back(indices)
 
 
