@@ -73,3 +73,13 @@ def test_a_plain_table_does_without_rich():
     code = "import sys; from vta.report.table import write_table; from vta.support.table import make_table; "
     code += "write_table(make_table(['a'], [[1]], 'b'), sys.stdout); assert 'rich' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
+
+
+def test_a_narrow_terminal_does_without_columns_that_can_be_spared(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    table = make_table(("name", "in\nfull", "cycles"), [("conv", "x" * 40, 12)], spare=("in\nfull",))
+    text = written(table, Terminal())
+    assert "12" in text
+    assert "xx" not in text
+    assert "no room for the columns in full" in text
+    assert "x" * 40 in written(table)

@@ -17,7 +17,10 @@ _WIDE = 1000
 
 
 def write_table(table: Table, stream: TextIO) -> None:
-    """Write a table: as wide as the terminal, or as wide as it needs to be where `stream` is a file or pipe."""
+    """Write a table: as wide as the terminal, or as wide as it needs to be where `stream` is a file or pipe.
+
+    Where a terminal has no room for columns that can be spared, a line says which.
+    """
     if not stream.isatty() and _is_plain(table):
         stream.write("".join(f"{line}\n" for line in _plain_lines(table)))
         return
@@ -26,17 +29,28 @@ def write_table(table: Table, stream: TextIO) -> None:
     width = None if stream.isatty() else _WIDE
     # Names and reasons are shown as they are: brackets and colons in them mean nothing.
     console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
-    console.print(rich_table(table, console.width))
+    fitting = _fitting(table, console.width)
+    console.print(_drawn(fitting))
+    if hidden := [" ".join(header.split()) for header in table.headers if header not in fitting.headers]:
+        console.print(f"no room for the columns {', '.join(hidden)}: a wider terminal shows them, and so does a pipe")
 
 
 def rich_table(table: Table, width: int) -> RichTable:
     """The table as Rich draws it, without columns that it can do without where a terminal has not so many characters."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table as RichTable
+    return _drawn(_fitting(table, width))
 
+
+def _fitting(table: Table, width: int) -> Table:
     for header in table.spare:
         if _width(table) > width:
             table = table.without(header)
+    return table
+
+
+def _drawn(table: Table) -> RichTable:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as RichTable
+
     drawn = RichTable(title=table.title or None)
     if table.compact:
         drawn.box, drawn.padding, drawn.pad_edge = SIMPLE_HEAD, (0, 1, 0, 0), False
@@ -48,12 +62,15 @@ def rich_table(table: Table, width: int) -> RichTable:
 
 
 def _widths(table: Table) -> list[int]:
-    return [max(map(len, column)) for column in zip(table.headers, *table.rows, strict=True)]
+    return [
+        max(len(line) for text in column for line in text.split("\n")) for column in zip(table.headers, *table.rows, strict=True)
+    ]
 
 
 def _width(table: Table) -> int:
     """Characters of a line, with the lines between columns."""
-    return sum(_widths(table)) + 3 * len(table.headers) + 1
+    between, around = (2, 2) if table.compact else (3, 1)
+    return sum(_widths(table)) + between * len(table.headers) + around
 
 
 def _is_plain(table: Table) -> bool:

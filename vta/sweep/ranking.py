@@ -134,6 +134,9 @@ def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
 
+_SPARE = ("MACs\nbusy", "LUT\nestim.", "TOPS\n/W", "of roof-\nline", "ms")
+
+
 def ranking_table(entries: Sequence[Entry]) -> Table:
     """One row a design, best first; names of keys are broken at underscores, so that a row fits 100 columns."""
     keys = tuple(entries[0].values) if entries else ()
@@ -151,7 +154,8 @@ def ranking_table(entries: Sequence[Entry]) -> Table:
         *(_resource_headers(entries)),
         "Pareto",
     )
-    return replace(make_table(headers, [_line(place, entry, keys) for place, entry in enumerate(entries, 1)]), compact=True)
+    rows = [_line(place, entry, keys) for place, entry in enumerate(entries, 1)]
+    return replace(make_table(headers, rows), compact=True, spare=_SPARE)
 
 
 def _judges_accuracy(entries: Sequence[Entry]) -> bool:
