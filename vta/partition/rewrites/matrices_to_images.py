@@ -3,7 +3,7 @@
 An image of one row has its features as channels, blocks of which lie side by side in memory. There a dense layer on many rows is
 one convolution, heads of an attention are groups of channels, and a tensor can serve as weights (`vta.tile.matmul`). Integer
 steps follow their values into that layout; what is left of reshapes and transpositions between two products is mostly nothing.
-Graphs without a product of two tensors are left as they are.
+Graphs without a product of two tensors and without norms are left as they are.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from vta.ir.operator import Attributes
 from vta.ir.ops.matmul import MatmulAttributes
 from vta.ir.ops.nn_norm import SoftmaxAttributes as FloatSoftmaxAttributes
 from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
+from vta.ir.ops.qnn_rows import RowAttributes
 from vta.ir.ops.qnn_softmax import SoftmaxAttributes
 from vta.partition.fused.fused_operator import STEPS
 from vta.partition.rewrites.placed_values import Cut, PlacedValue, PlacedValues, columns_padded, spread
@@ -41,8 +42,9 @@ _TABLE = 4
 
 
 def matrices_to_images(graph: Graph, hw: HardwareConfig) -> Graph:
-    """Return the graph with its matrix products on images, where it has products of two tensors that VTA can multiply."""
-    if hw.batch != 1 or hw.acc_bits != 32 or not any(map(_multiplies_tensors, graph.calls())):
+    """Return the graph with its matrix products on images, where it has products of two tensors, or norms, that VTA computes."""
+    found = any(_multiplies_tensors(node) or node.op == ops.QNN_NORMALIZE for node in graph.calls())
+    if hw.batch != 1 or hw.acc_bits != 32 or not found:
         return graph
     return _Rewriter(hw.block, {node.shape[0] for node in graph.inputs if node.shape}).rewritten(graph)
 
@@ -60,14 +62,20 @@ class _Rewriter:
         self._samples = samples
         self._quantized: dict[tuple[Node, Attributes], Node] = {}
         self._values = PlacedValues()
+        self._turned: frozenset[Node] = frozenset()
+        """Products whose rows are to be channels, for what goes along their columns."""
         self._rules: dict[str, Callable[[Node], PlacedValue | None]] = {
             **dict.fromkeys(_BY_ELEMENT, self._by_element),
             **dict.fromkeys(_SOFTMAX, self._softmax),
             ops.DENSE: self._dense,
             ops.QNN_MATMUL: self._matmul,
+            ops.QNN_NORMALIZE: self._normalize,
+            ops.QNN_SOFTMAX_SHARES: self._along_columns,
+            ops.QNN_SOFTMAX_TERMS: self._along_columns,
         }
 
     def rewritten(self, graph: Graph) -> Graph:
+        self._turned = frozenset(_product_before(node) for node in graph.calls() if node.op == ops.QNN_SOFTMAX_TERMS)
         for node in graph.nodes():
             self._values.place(node, self._placed(node))
         return graph.rebuilt({node: self._values.whole(node) for node in graph.outputs})
@@ -163,9 +171,27 @@ class _Rewriter:
             return self._by_weights(node)
         groups, (rows, depth), columns = prod(left.shape[:-2]), left.shape[-2:], right.shape[-1]
         attrs = attrs_of(node, MatmulAttributes)
-        turned = AxisMove.transposed((groups, rows, depth), (0, 2, 1))
-        data = self._operand(left, replace(turned, source=left.shape), False, attrs.lhs_zero_point)
-        weights = self._operand(right, AxisMove.reshape(right.shape, (groups, depth, columns)), True, 0)
+        by_depth = (
+            (left, replace(AxisMove.transposed((groups, rows, depth), (0, 2, 1)), source=left.shape)),
+            (right, AxisMove.reshape(right.shape, (groups, depth, columns))),
+        )
+        if node in self._turned:
+            swapped = MatmulAttributes(lhs_zero_point=attrs.rhs_zero_point, rhs_zero_point=attrs.lhs_zero_point)
+            return self._product(node, by_depth[::-1], swapped, AxisMove.reshape((groups, rows, columns), node.shape))
+        back = AxisMove.transposed((groups, columns, rows), (0, 2, 1))
+        return self._product(node, by_depth, attrs, replace(back, target=node.shape))
+
+    def _product(
+        self, node: Node, operands: tuple[tuple[Node, AxisMove], ...], attrs: MatmulAttributes, back: AxisMove
+    ) -> PlacedValue | None:
+        """A product of two tensors, each with its move to (groups, depth, places); the places of the second become channels.
+
+        `back` is the move of (groups, channels, places) to the shape of `node`.
+        """
+        (left, by_left), (right, by_right) = operands
+        groups, depth, channels = by_right.target
+        data = self._operand(left, by_left, False, attrs.lhs_zero_point)
+        weights = self._operand(right, by_right, True, 0)
         if data is None or weights is None:
             return None
         (image, filler), (factor, _) = data, weights
@@ -175,10 +201,50 @@ class _Rewriter:
         if excess:
             product = call(ops.ADD, [product, constant(wrap32(np.asarray(-excess)).astype(np.int32), node.name)], node.name)
         stored = factor.shape[3]
-        cut = Cut(groups, columns, stored) if stored != columns else None
-        back = AxisMove.transposed((groups, columns, rows), (0, 2, 1))
-        back = replace(back, source=back.source if cut else product.shape, target=node.shape)
+        cut = Cut(groups, channels, stored) if stored != channels else None
+        back = back if cut else replace(back, source=product.shape)
         return PlacedValue(product, back, is_image=True, on_device=True, cut=cut)
+
+    def _along_columns(self, node: Node) -> PlacedValue | None:
+        """What goes along the last axis, where that lies as columns."""
+        (source,) = node.inputs
+        held, attrs = self._values[source], attrs_of(node, RowAttributes)
+        along = held.move.is_reshape and held.on_device and held.base.shape[2:] == (1, node.shape[-1])
+        if not along or attrs.axis not in (-1, len(node.shape) - 1):
+            return None
+        made = replace(node, inputs=(held.base,), attrs=replace(attrs, axis=3), type=held.base.type)
+        return replace(held, base=made)
+
+    def _normalize(self, node: Node) -> PlacedValue | None:
+        """Rows of features as channels while they are normalised, and as columns again after that."""
+        (source,) = node.inputs
+        rows, features = prod(node.shape[:-1]), node.shape[-1]
+        attrs, held = attrs_of(node, RowAttributes), self._values[source]
+        if attrs.axis not in (-1, len(node.shape) - 1):
+            return None
+        turned = replace(AxisMove.transposed((rows, features), (1, 0)), source=node.shape, target=(1, features, 1, rows))
+        there = held.move.then(turned)
+        if rows == 1 or (held.on_device and held.cut is None and there is not None and there.is_reshape):
+            features_first = self._values.moved_to(source, turned)
+            image = None if features_first is None else self._exchanged(features_first, None, features)
+        else:
+            image = self._values.moved_to(source, AxisMove.reshape(node.shape, (1, rows, 1, features)))
+        if image is None:
+            return None
+        made = replace(node, inputs=(image,), attrs=replace(attrs, axis=3), type=image.type)
+        base = self._exchanged(made, features, rows)
+        back = AxisMove.transposed((features, rows), (1, 0))
+        return PlacedValue(base, replace(back, source=base.shape, target=node.shape), is_image=True, on_device=True)
+
+    def _exchanged(self, image: Node, channels: int | None, columns: int) -> Node:
+        """An image of one row with channels as columns, and the first `channels`, or all, and `columns` of what they become."""
+        filled = spread(columns_padded(image, self._block), 1, self._block)
+        turned = call(ops.TRANSPOSE2D, [filled], image.name)
+        channels = turned.shape[1] if channels is None else channels
+        if turned.shape[1::2] == (channels, columns):
+            return turned
+        end = 1, channels, 1, columns
+        return call(ops.STRIDED_SLICE, [turned], image.name, begin=(0, 0, 0, 0), end=end, strides=(1, 1, 1, 1))
 
     def _by_weights(self, node: Node) -> PlacedValue | None:
         """A product with one constant matrix as a convolution."""
@@ -204,6 +270,10 @@ class _Rewriter:
         whole = held.move.then(to)
         if whole is None:
             return None
+        if held.cut is not None and held.on_device and whole.order == (0, 2, 1) and held.cut.channels == places:
+            turned = call(ops.TRANSPOSE2D, [columns_padded(held.base, self._block)], node.name, groups=groups)
+            end = *turned.shape[:3], places
+            return call(ops.STRIDED_SLICE, [turned], node.name, begin=(0,) * 4, end=end, strides=(1,) * 4), 0
         swaps = whole.order == ((1, 0) if groups == 1 else (0, 2, 1)) and held.base.shape == (1, groups * places, 1, channels)
         if swaps and held.on_device and held.cut is None and (as_weights or places % self._block == 0):
             filled = spread(columns_padded(held.base, self._block), groups, self._block)
@@ -235,6 +305,13 @@ class _Rewriter:
             return None
         made = replace(node, inputs=(apart,), attrs=replace(attrs, axis=1), type=apart.type)
         return PlacedValue(made, replace(held.move, source=factors), is_image=True)
+
+
+def _product_before(node: Node) -> Node:
+    """What a node is computed from element by element, back to a product of matrices if there is one."""
+    while node.op != ops.QNN_MATMUL and node.inputs and node.inputs[0].shape == node.shape:
+        node = node.inputs[0]
+    return node
 
 
 def _filled(matrices: Node, missing: int, value: int) -> Node:
