@@ -32,7 +32,7 @@ def dense(x, name="fc"):
 
 
 def folded(graph):
-    made = fold_norms(graph, lambda result: True)
+    made = fold_norms(graph, lambda result, length: True)
     values = {"x": RNG.standard_normal(graph.inputs[0].shape).astype(np.float32)}
     for wanted, got in zip(evaluate(graph, values), evaluate(made, values), strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
@@ -72,15 +72,37 @@ def test_what_something_else_reads_is_a_dense_layer_of_its_own():
     assert (found.count("nn.normalize"), found.count("nn.dense")) == (1, 2)
 
 
+@pytest.mark.parametrize("lead", [(), (1,)])
+def test_a_norm_over_the_axis_before_the_last(lead):
+    """Rows are those of a transposition, and scale and bias a dense layer of their own."""
+    x = graph_input("x", (*lead, CHANNELS, 7))
+    axis = (len(lead),)
+    centered = call("subtract", [x, call("mean", [x], "n", axis=axis, keepdims=True)], "n")
+    variance = call("mean", [call("multiply", [centered, centered], "n")], "n", axis=axis, keepdims=True)
+    deviation = call("sqrt", [call("add", [variance, number(value=1e-5)], "n")], "n")
+    value = call("add", [call("divide", [centered, deviation], "n"), number(CHANNELS, 1)], "n")
+    found = folded(Graph((x,), (call("nn.relu", [value], "r"),)))
+    assert [op for op in found if op != "reshape"] == [
+        "transpose",
+        "nn.normalize",
+        "nn.dense",
+        "nn.bias_add",
+        "transpose",
+        "nn.relu",
+    ]
+
+
 def test_what_only_looks_like_a_norm_is_left():
-    x = graph_input("x", (4, 4))
-    mean = call("mean", [call("multiply", [x, x], "n")], "n", axis=(0,), keepdims=True)
-    along_another_axis = call("divide", [x, call("sqrt", [mean], "n")], "n")
-    graph = Graph((x,), (along_another_axis,))
+    x = graph_input("x", (4, CHANNELS))
+    mean = call("mean", [call("multiply", [x, x], "n")], "n", axis=(1,), keepdims=True)
+    by_the_variance = call("divide", [x, call("add", [call("sqrt", [mean], "n"), mean], "n")], "n")
+    graph = Graph((x,), (by_the_variance,))
     assert folded(graph) == [node.op for node in graph.calls()]
 
 
 def test_norms_that_are_not_accepted_are_left():
     x = graph_input("x", (4, CHANNELS))
     graph = Graph((x,), (dense(norm(x)),))
-    assert [node.op for node in fold_norms(graph, lambda result: False).calls()] == [node.op for node in graph.calls()]
+    assert [node.op for node in fold_norms(graph, lambda result, length: length > CHANNELS).calls()] == [
+        node.op for node in graph.calls()
+    ]

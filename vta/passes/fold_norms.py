@@ -40,23 +40,25 @@ _CLOSE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class _Norm:
-    """A norm of a value over the last axis of the result, times `scale` plus `bias`, (C,) each."""
+    """A norm of a value over an axis of the result, times `scale` plus `bias`, (C,) each, which go along that axis."""
 
     source: Node
     result: Node
+    turned: bool
+    """The axis is the last but one, and the last one that of rows; else the last."""
     attrs: NormalizeAttributes
     scale: Array
     bias: Array
 
 
-def fold_norms(graph: Graph, accepts: Callable[[Node], bool]) -> Graph:
-    """Return the graph with each norm over the last axis as `nn.normalize` and a dense layer, which those that follow take in.
+def fold_norms(graph: Graph, accepts: Callable[[Node, int], bool]) -> Graph:
+    """Return the graph with each norm as `nn.normalize` of rows and a dense layer, which those that follow take in.
 
-    `accepts` says of the result of a norm whether it is to be one.
+    `accepts` says of the result of a norm, and the values that it is over, whether it is to be one.
     """
     users = graph.users()
     found = [norm for node in graph.calls() if node.op == ops.SQRT for norm in _norms(node, users)]
-    norms = {norm.result: norm for norm in found if accepts(norm.result)}
+    norms = {norm.result: norm for norm in found if accepts(norm.result, len(norm.scale))}
     done: dict[Node, Node] = {}
     normalized: dict[Node, Node] = {}
     for node in graph.nodes() if norms else ():
@@ -144,23 +146,39 @@ def _is_derived(node: Node, derived: set[Node]) -> bool:
 
 def _as_norm(source: Node, result: Node, epsilon: float) -> _Norm | None:
     """The norm that `result` is of `source`, by what it gives for random values; None if it is none."""
-    channels = result.shape[-1]
     values = np.random.default_rng(0).standard_normal((_SAMPLES, *source.shape)).astype(np.float32) * 1.5 + 0.3
     graph = _isolated(source, result)
-    got = [evaluate(graph, {"x": value})[0].astype(np.float64) for value in values]
-    for center in (True, False):
-        attrs = NormalizeAttributes(epsilon=epsilon, center=center)
-        plain = [lookup(ops.NORMALIZE).reference(attrs, value.reshape(result.shape).astype(np.float64)) for value in values]
-        first, second, _ = (value.reshape(-1, channels)[0] for value in plain)
-        of_first, of_second, _ = (value.reshape(-1, channels)[0] for value in got)
-        scale = (of_first - of_second) / np.where(first == second, 1.0, first - second)
-        bias = of_first - scale * first
-        largest = max(float(np.abs(value).max()) for value in got)
-        wanted = [value * scale + bias for value in plain]
-        errors = [np.abs(value.reshape(-1) - real.reshape(-1)).max() for value, real in zip(wanted, got, strict=True)]
-        if max(errors) <= _CLOSE * largest:
-            return _Norm(source, result, attrs, scale, bias)
+    got = np.stack([evaluate(graph, {"x": value})[0].astype(np.float64) for value in values])
+    given = values.reshape(got.shape).astype(np.float64)
+    for turned in (False, True)[: 1 + _is_matrix(result)]:
+        wanted, rows = (_rows(each, turned) for each in (got, given))
+        for center in (True, False):
+            attrs = NormalizeAttributes(epsilon=epsilon, center=center)
+            found = _line(lookup(ops.NORMALIZE).reference(attrs, rows), wanted)
+            if found is not None:
+                return _Norm(source, result, turned, attrs, *found)
     return None
+
+
+def _is_matrix(node: Node) -> bool:
+    """Whether a value has two axes, besides those of one in front."""
+    return all(extent == 1 for extent in node.shape[:-_ROWS])
+
+
+def _rows(values: Array, turned: bool) -> Array:
+    """Values (samples, ..., rows, C), or (samples, ..., C, rows) if `turned`, as (samples, rows, C)."""
+    if turned:
+        return values.reshape(len(values), *values.shape[-_ROWS:]).swapaxes(1, 2)
+    return values.reshape(len(values), -1, values.shape[-1])
+
+
+def _line(plain: Array, wanted: Array) -> tuple[Array, Array] | None:
+    """Scale and bias of each of the last axis that make `wanted` of `plain`; None where there are none."""
+    change = plain[0, 0] - plain[1, 0]
+    scale = (wanted[0, 0] - wanted[1, 0]) / np.where(change == 0, 1.0, change)
+    bias = wanted[0, 0] - scale * plain[0, 0]
+    error = np.abs(plain * scale + bias - wanted).max()
+    return (scale, bias) if error <= _CLOSE * np.abs(wanted).max() else None
 
 
 def _isolated(source: Node, result: Node) -> Graph:
@@ -183,23 +201,31 @@ def _norm_before(node: Node, norms: Mapping[Node, _Norm]) -> _Norm | None:
     data = node.inputs[0]
     while data not in norms and data.op in _RENAMING and data.shape[-1:] == data.inputs[0].shape[-1:]:
         data = data.inputs[0]
-    return norms.get(data)
+    norm = norms.get(data)
+    return None if norm is None or norm.turned else norm
 
 
 def _normalized(norm: _Norm, source: Node) -> Node:
-    """The norm without scale and bias, as rows."""
+    """The norm without scale and bias, as rows (rows, C)."""
     name, shape = norm.result.name, norm.result.shape
-    source = source if source.shape == shape else call(ops.RESHAPE, [source], name, newshape=shape)
-    made = call(ops.NORMALIZE, [source], name, **vars(norm.attrs))
-    return made if len(shape) == 2 else call(ops.RESHAPE, [made], name, newshape=(prod(shape[:-1]), shape[-1]))
+    if norm.turned:
+        turned = call(ops.TRANSPOSE, [_reshaped(source, shape[-_ROWS:], name)], name, axes=(1, 0))
+        return call(ops.NORMALIZE, [turned], name, **vars(norm.attrs))
+    made = call(ops.NORMALIZE, [_reshaped(source, shape, name)], name, **vars(norm.attrs))
+    return _reshaped(made, (prod(shape[:-1]), shape[-1]), name)
 
 
 def _affine(norm: _Norm, rows: Node) -> Node:
     """Scale and bias as a dense layer of one product for each channel."""
-    name, shape = norm.result.name, norm.result.shape
+    name = norm.result.name
     made = call(ops.DENSE, [rows, constant(np.diag(norm.scale).astype(np.float32), name)], name)
     made = call(ops.BIAS_ADD, [made, constant(norm.bias.astype(np.float32), name)], name)
-    return made if len(shape) == 2 else call(ops.RESHAPE, [made], name, newshape=shape)
+    made = call(ops.TRANSPOSE, [made], name, axes=(1, 0)) if norm.turned else made
+    return _reshaped(made, norm.result.shape, name)
+
+
+def _reshaped(node: Node, shape: tuple[int, ...], name: str) -> Node:
+    return node if node.shape == shape else call(ops.RESHAPE, [node], name, newshape=shape)
 
 
 def _dense(node: Node, norm: _Norm, rows: Node) -> Node:

@@ -22,6 +22,7 @@ from vta.ir.fixed_point import wrap32
 from vta.ir.graph import Graph, Node, attrs_of, call, constant, with_inputs
 from vta.ir.operator import Attributes
 from vta.ir.ops.matmul import MatmulAttributes
+from vta.ir.ops.nn_conv import Conv2DAttributes
 from vta.ir.ops.nn_norm import SoftmaxAttributes as FloatSoftmaxAttributes
 from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
 from vta.ir.ops.qnn_rows import RowAttributes
@@ -67,7 +68,9 @@ class _Rewriter:
         self._rules: dict[str, Callable[[Node], PlacedValue | None]] = {
             **dict.fromkeys(_BY_ELEMENT, self._by_element),
             **dict.fromkeys(_SOFTMAX, self._softmax),
+            ops.CONV2D: self._conv,
             ops.DENSE: self._dense,
+            ops.GLOBAL_MAX_POOL2D: self._of_whole_image,
             ops.QNN_MATMUL: self._matmul,
             ops.QNN_NORMALIZE: self._normalize,
             ops.QNN_SOFTMAX_SHARES: self._along_columns,
@@ -124,7 +127,8 @@ class _Rewriter:
         if like.cut is not None or len(like.base.shape) != 4:
             return None
         if node.op == ops.RESCALE:
-            return source if len(node.shape) == 2 and like.move.order == (1, 0) else None
+            by_channel = len(node.shape) == 2 and like.move.order == (1, 0)
+            return source if by_channel or _keeps_channels(like) else None
         moved = like.move.inverse.applied(np.broadcast_to(source.value, node.shape))
         if node.dtype.startswith("float"):
             return constant(np.ascontiguousarray(moved), source.name)
@@ -220,7 +224,8 @@ class _Rewriter:
         (source,) = node.inputs
         rows, features = prod(node.shape[:-1]), node.shape[-1]
         attrs, held = attrs_of(node, RowAttributes), self._values[source]
-        if attrs.axis not in (-1, len(node.shape) - 1):
+        is_image = len(node.shape) == 4 and node.shape[2] == 1
+        if is_image or attrs.axis not in (-1, len(node.shape) - 1):
             return None
         turned = replace(AxisMove.transposed((rows, features), (1, 0)), source=node.shape, target=(1, features, 1, rows))
         there = held.move.then(turned)
@@ -228,13 +233,59 @@ class _Rewriter:
             features_first = self._values.moved_to(source, turned)
             image = None if features_first is None else self._exchanged(features_first, None, features)
         else:
-            image = self._values.moved_to(source, AxisMove.reshape(node.shape, (1, rows, 1, features)))
+            image = self._side_by_side(held, rows, features)
+            if image is None:
+                image = self._values.moved_to(source, AxisMove.reshape(node.shape, (1, rows, 1, features)))
         if image is None:
             return None
         made = replace(node, inputs=(image,), attrs=replace(attrs, axis=3), type=image.type)
         base = self._exchanged(made, features, rows)
         back = AxisMove.transposed((features, rows), (1, 0))
         return PlacedValue(base, replace(back, source=base.shape, target=node.shape), is_image=True, on_device=True)
+
+    def _side_by_side(self, held: PlacedValue, rows: int, features: int) -> Node | None:
+        """An image of one row with the channels of neighboring columns as channels, where that is how `held` lies; else None."""
+        if not held.on_device or held.cut is not None or len(held.base.shape) != 4:
+            return None
+        channels = held.base.shape[1]
+        together = rows // channels
+        lies = held.base.shape == (1, channels, 1, features * together) and rows == channels * together
+        if not lies or (held.move.factors, held.move.order) != ((channels * features, together), (1, 0)):
+            return None
+        weights = np.zeros((together, channels, channels, 1, together), np.int8)
+        place, channel = np.ix_(np.arange(together), np.arange(channels))
+        weights[place, channel, channel, 0, place] = 1
+        kernel = constant(weights.reshape(rows, channels, 1, together), held.base.name)
+        moved = call(ops.CONV2D, [held.base, kernel], held.base.name, strides=(1, together), taps=1)
+        return call(ops.CAST, [moved], held.base.name, dtype="int8")
+
+    def _conv(self, node: Node) -> PlacedValue | None:
+        """A convolution of an image of one column, which lies as an image of one row, along that."""
+        data, weight = node.inputs
+        held, (batch, channels, height, width) = self._values[data], data.shape
+        if batch != 1 or width != 1 or not held.on_device or held.cut is not None or len(held.base.shape) != 4:
+            return None
+        attrs = attrs_of(node, Conv2DAttributes)
+        if attrs.padding[1::2] != (0, 0) or weight.value is None or held.base.shape[2] != 1:
+            return None
+        there = held.move.then(AxisMove.reshape(data.shape, (1, channels, 1, height)))
+        if there is not None and there.is_reshape and held.base.shape[1] == channels:
+            image = held.base
+        elif there is not None and there.order == (1, 0) and held.base.shape == (1, height, 1, channels):
+            image = self._exchanged(held.base, channels, height)
+        else:
+            return None
+        (top, _, bottom, _), turned = attrs.padding, constant(weight.value.swapaxes(2, 3), weight.name)
+        both = {"strides": attrs.strides[::-1], "dilation": attrs.dilation[::-1], "groups": attrs.groups}
+        made = call(ops.CONV2D, [image, turned], node.name, **both, padding=(0, top, 0, bottom))
+        return PlacedValue(made, AxisMove.reshape(made.shape, node.shape), is_image=True, on_device=True)
+
+    def _of_whole_image(self, node: Node) -> PlacedValue | None:
+        """The largest value of each channel, whatever its rows and columns are called."""
+        held = self._values[node.inputs[0]]
+        if not held.is_image or held.cut is not None or not _keeps_channels(held):
+            return None
+        return PlacedValue.of(with_inputs(node, (held.base,)))
 
     def _exchanged(self, image: Node, channels: int | None, columns: int) -> Node:
         """An image of one row with channels as columns, and the first `channels`, or all, and `columns` of what they become."""
@@ -305,6 +356,15 @@ class _Rewriter:
             return None
         made = replace(node, inputs=(apart,), attrs=replace(attrs, axis=1), type=apart.type)
         return PlacedValue(made, replace(held.move, source=factors), is_image=True)
+
+
+def _keeps_channels(held: PlacedValue) -> bool:
+    """Whether a value is an image whose rows and columns alone go by other names."""
+    return (
+        held.move.is_reshape
+        and len(held.base.shape) == len(held.move.target) == 4
+        and (held.base.shape[:2] == held.move.target[:2])
+    )
 
 
 def _product_before(node: Node) -> Node:

@@ -30,7 +30,7 @@ def with_norms(graph: Graph, config: QuantizeConfig, hw: HardwareConfig) -> Grap
     longest = 0 if config.skip_dense else longest_row(hw)
     if not longest:
         return graph
-    return fold_norms(graph, lambda result: result.shape[-1] <= longest and result.name not in config.skip_layers)
+    return fold_norms(graph, lambda result, length: length <= longest and result.name not in config.skip_layers)
 
 
 def is_row_softmax(node: Node, longest: int) -> bool:
