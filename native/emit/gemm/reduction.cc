@@ -116,7 +116,8 @@ const LoopedUops& Reduction::finishing_nest(int64_t index, const Box& tile, cons
     for (int64_t kh = 0; kh < step.kh_count; ++kh) {
       for (int64_t kw = 0; kw < step.kw_count; ++kw) {
         const int64_t place = kh * rows.row_per_kernel * width + kw * columns.row_per_kernel;
-        uops.push_back({start[0], start[1] + in * plane + place, start[2] + in * next_in + (t.window ? 0 : kh * step.kw_count + kw)});
+        const int64_t within = t.window ? 0 : kh * step.kw_count + kw;
+        uops.push_back({start[0], start[1] + in * plane + place, start[2] + in * next_in + within});
       }
     }
   }
