@@ -144,7 +144,12 @@ int32_t vta_stream_alu(vta_stream* handle, int64_t op, const int64_t* uops, int6
                        int32_t use_imm, int64_t imm) {
   const auto immediate = use_imm ? std::optional<int64_t>(imm) : std::nullopt;
   return guarded(handle, [=](vta::Stream& stream) {
-    stream.alu(static_cast<vta::AluOp>(op), looped(stream, uops, uop_count, loops), immediate);
+    const auto what = looped(stream, uops, uop_count, loops);
+    if (op == static_cast<int64_t>(vta::AluOp::kRequantize)) {
+      stream.requantize(what, imm);
+    } else {
+      stream.alu(static_cast<vta::AluOp>(op), what, immediate);
+    }
   });
 }
 

@@ -63,7 +63,7 @@ typedef struct {
   int64_t step[3];
 } vta_loop;
 
-/* Micro-ops are rows of dst, src and wgt. */
+/* Micro-ops are rows of dst, src and wgt. REQUANTIZE takes its flags as `imm`. */
 int32_t vta_stream_gemm(vta_stream *stream, const int64_t *uops, int64_t uop_count, const vta_loop loops[2], int32_t reset,
                         int32_t is_transfer);
 int32_t vta_stream_alu(vta_stream *stream, int64_t op, const int64_t *uops, int64_t uop_count, const vta_loop loops[2],

@@ -41,15 +41,41 @@ def test_every_byte_is_that_of_litert(config: str, sizes: Sizes):
     assert block.error(wanted) > 30
 
 
-def test_a_block_of_floats():
-    """Three regions where the config has tables: before the softmax, up to the second layer norm, and the rest."""
-    graph = import_onnx(onnx.load_model_from_string(onnx_block(Sizes(20, 2, 16, 48))))
+@pytest.mark.parametrize(
+    ("config", "sizes"), [("sim_rq", Sizes(20, 2, 16, 48)), ("sim_rq", Sizes(32, 3, 8, 40)), ("sim_rq_1x8", Sizes(64, 4, 32, 32))]
+)
+def test_a_block_of_floats(config: str, sizes: Sizes):
+    """One region where the config has the units: softmax, norms and GELU are in it, and the host only quantizes and moves."""
+    module, wanted, output = float_block(sizes, config)
+    assert decibels(wanted, output) > 30
+    assert len(module.regions) == 1
+    on_host = {placement.op for placement in module.placements if placement.where == "host"}
+    assert on_host - MOVES == {ops.QNN_QUANTIZE, ops.QNN_DEQUANTIZE}
+    products = [record for record in module.regions[0].operators if record.macs]
+    # The host's layers of float are none; what scales norms joined the dense layers.
+    assert sum(record.macs for record in products) == module.total_macs
+
+
+def test_softmax_and_norms_that_are_named_stay_in_float():
+    softmax, second = "Softmax_15", "LayerNormalization_22"
+    module, wanted, output = float_block(Sizes(16, 1, 16, 16), "sim_rq", QuantizeConfig(skip_layers=(softmax, second)))
+    assert decibels(wanted, output) > 30
+    on_host = {placement.layer for placement in module.placements if placement.op in (ops.SOFTMAX, ops.SQRT)}
+    assert on_host == {softmax, second}
+
+
+def test_a_block_of_floats_without_the_units():
+    """Softmax, norms and GELU are between regions."""
+    module, wanted, output = float_block(Sizes(20, 2, 16, 48), "sim")
+    assert decibels(wanted, output) > 28
+    assert len(module.regions) == 4
+
+
+def float_block(sizes: Sizes, config: str, quantize: QuantizeConfig | None = None):
+    graph = import_onnx(onnx.load_model_from_string(onnx_block(sizes)))
     samples = np.random.default_rng(0).standard_normal((8, *graph.inputs[0].shape[1:])).astype(np.float32)
-    module = vta.compile(graph, "sim_rq", calibration={"x": samples})
-    output = run(module, x=samples[:1])
-    assert decibels(evaluate(graph, {"x": samples[:1]})[0], output) > 28
-    assert len(module.regions) == 3
-    assert sum(record.macs for region in module.regions for record in region.operators) == module.total_macs
+    module = vta.compile(graph, config, calibration={"x": samples}, quantize=quantize)
+    return module, evaluate(graph, {"x": samples[:1]})[0], run(module, x=samples[:1])
 
 
 def test_products_stay_in_float_where_vta_cannot_multiply_by_tensors():

@@ -216,6 +216,11 @@ def _qnn_softmax():
     yield call(ops.QNN_SOFTMAX, [graph_input("x", (2, 5, 3), "int8")], input_scale=0.05, axis=1)
 
 
+def _rows(op, **attrs):
+    for shape, axis in (((3, 20), -1), ((2, 40, 5), 1), ((4, 1), 1)):
+        yield call(op, [graph_input("x", shape, "int8")], axis=axis, **attrs)
+
+
 def _casts():
     types = (*NUMBERS, "bool")
     for at, dtype in enumerate(types):
@@ -364,6 +369,12 @@ EXAMPLES = {
     ops.QNN_AVG_POOL2D: list(_qnn_avg_pool()),
     ops.QNN_GLOBAL_AVG_POOL2D: list(_qnn_global_pool()),
     ops.QNN_SOFTMAX: list(_qnn_softmax()),
+    ops.QNN_SOFTMAX_TERMS: list(_rows(ops.QNN_SOFTMAX_TERMS, input_scale=0.05)),
+    ops.QNN_SOFTMAX_SHARES: list(_rows(ops.QNN_SOFTMAX_SHARES, output_scale=0.01)),
+    ops.QNN_NORMALIZE: [
+        *_rows(ops.QNN_NORMALIZE, input_scale=0.02, output_scale=0.03, epsilon=1e-5),
+        *_rows(ops.QNN_NORMALIZE, input_scale=0.02, output_scale=0.03, epsilon=0.0, center=False),
+    ],
     ops.QNN_LOOKUP: [call(ops.QNN_LOOKUP, [image("int8"), integers(256)])],
     ops.QNN_LEAKY_RELU: list(_leaky()),
     ops.QNN_HARD_SWISH: [call(ops.QNN_HARD_SWISH, [image("int8")], input_scale=0.05, output_scale=0.04)],

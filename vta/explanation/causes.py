@@ -44,7 +44,7 @@ _TEXTS = {
     Cause.STARTS: "resets of accumulator rows before products are summed",
     Cause.REQUANTIZATION: "passes that scale sums to int8: additions, products, shifts, and REQUANTIZE",
     Cause.CLIPS: "minimum and maximum of what has been scaled: activations and saturation",
-    Cause.POOLING: "passes of operators without products: maximum pooling, upsampling, extremes",
+    Cause.POOLING: "passes of operators without products: maximum pooling, upsampling, extremes, softmax, norms",
     Cause.UOP_LOADS: "the compute unit loads micro-ops, and computes nothing",
     Cause.CONSTANT_LOADS: "the compute unit loads biases, factors or tables, and computes nothing",
     Cause.BUS_WIDTH: "waits while the load or the store unit moves data in every cycle",

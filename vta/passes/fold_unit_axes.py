@@ -17,8 +17,9 @@ _EACH_VALUE = frozenset(
     | {ops.ERF, ops.EXP, ops.LOG, ops.SQRT, ops.NEGATIVE, ops.ABS, ops.ELU, ops.HARD_SIGMOID, ops.HARD_SWISH, ops.LEAKY_RELU}
 )
 """Operators that compute each value from those at its own place."""
-_ROWS = 2
-"""Rank of rows of features."""
+_WHOLE = (ops.GLOBAL_AVG_POOL2D, ops.GLOBAL_MAX_POOL2D)
+_ROWS, _IMAGE = 2, 4
+"""Rank of rows of features, and of images."""
 
 
 def fold_unit_axes(graph: Graph) -> Graph:
@@ -32,6 +33,8 @@ def fold_unit_axes(graph: Graph) -> Graph:
 def _moved(node: Node) -> Node:
     if node.dtype != "float32" or not any(_renames(source) for source in node.inputs):
         return node
+    if node.op in _WHOLE:
+        return _whole_of_image(node) or node
     if node.op in _EACH_VALUE:
         return _of_rows(node) or _of_one_shape(node) or node
     return _mean_of_rows(node) or node
@@ -64,20 +67,32 @@ def _of_one_shape(node: Node) -> Node | None:
     if not all(_renames(source) and source.shape == node.shape for source in tensors):
         return None
     shapes = {source.inputs[0].shape for source in tensors}
-    numbers = [source for source in node.inputs if source.value is not None]
-    if len(shapes) != 1 or any(number.value is None or number.value.size != 1 for number in numbers):
+    if len(shapes) != 1:
         return None
-    return _behind(node, [_number(source) if source.value is not None else source.inputs[0] for source in node.inputs])
+    (shape,) = shapes
+    return _behind(node, [_constant(source, node.shape, shape) or source.inputs[0] for source in node.inputs])
 
 
 def _behind(node: Node, sources: list[Node]) -> Node:
     return call(ops.RESHAPE, [call(node.op, sources, node.name, **vars(node.attrs))], node.name, newshape=node.shape)
 
 
-def _number(source: Node) -> Node:
-    """A constant of one number without axes."""
-    assert source.value is not None
-    return constant(source.value.reshape(()), source.name) if source.shape else source
+def _constant(source: Node, shape: tuple[int, ...], renamed: tuple[int, ...]) -> Node | None:
+    """A constant operand of a value of `shape` as one of the same value `renamed`; None if it is no constant."""
+    if source.value is None:
+        return None
+    if source.value.size == 1:
+        return constant(source.value.reshape(()), source.name) if source.shape else source
+    extents = (1,) * (len(shape) - len(source.shape)) + source.shape
+    kept = iter([extent for extent, whole in zip(extents, shape, strict=True) if whole != 1])
+    return constant(source.value.reshape([1 if whole == 1 else next(kept) for whole in renamed]), source.name)
+
+
+def _whole_of_image(node: Node) -> Node | None:
+    """A pooling of whole images, of one whose rows and columns go by other names."""
+    (source,) = node.inputs
+    before = source.inputs[0].shape
+    return call(node.op, [source.inputs[0]], node.name) if len(before) == _IMAGE and before[:2] == source.shape[:2] else None
 
 
 def _as_rows(source: Node, node: Node) -> Node:

@@ -103,11 +103,12 @@ const LoopedUops& Reduction::finishing_nest(int64_t index, const Box& tile, cons
   const AccessMap rows = access_maps(t, 0, tile.row, tile.height, step.kh, step.kh_count, false).front();
   const AccessMap columns = access_maps(t, 1, tile.column, tile.width, step.kw, step.kw_count, false).front();
   const auto [found, added] = finishing_nests_.try_emplace(
-      {index, block, tile.height, tile.width, window.height, window.width, step.block, step.blocks, step.kh_count, step.kw_count,
-       base[0], base[1], base[2], rows.row, columns.row});
+      {index, block, tile.blocks, tile.height, tile.width, window.height, window.width, step.block, step.blocks, step.kh_count,
+       step.kw_count, base[0], base[1], base[2], rows.row, columns.row});
   if (!added) return found->second;
   const int64_t width = window.width, plane = window.positions(), kernel = t.window ? 1 : step.kh_count * step.kw_count;
-  const int64_t weights = t.diagonal ? (shared_weights(t) ? 0 : block) : block * step.blocks;
+  const int64_t weights = t.diagonal ? (shared_weights(t) ? 0 : block) : t.computed ? block : block * step.blocks;
+  const int64_t next_in = t.computed ? tile.blocks : kernel;
   const Rows start = {base[0] + ((t.diagonal ? step.block : 0) + block) * tile.positions(),
                       base[1] + (t.diagonal ? block : 0) * plane + rows.row * width + columns.row, base[2] + weights * kernel};
   Uops uops;
@@ -115,7 +116,8 @@ const LoopedUops& Reduction::finishing_nest(int64_t index, const Box& tile, cons
     for (int64_t kh = 0; kh < step.kh_count; ++kh) {
       for (int64_t kw = 0; kw < step.kw_count; ++kw) {
         const int64_t place = kh * rows.row_per_kernel * width + kw * columns.row_per_kernel;
-        uops.push_back({start[0], start[1] + in * plane + place, start[2] + in * kernel + (t.window ? 0 : kh * step.kw_count + kw)});
+        const int64_t within = t.window ? 0 : kh * step.kw_count + kw;
+        uops.push_back({start[0], start[1] + in * plane + place, start[2] + in * next_in + within});
       }
     }
   }

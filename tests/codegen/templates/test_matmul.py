@@ -19,6 +19,7 @@ from vta.difference.tile_reference import evaluate_operator
 from vta.ir import names as ops
 from vta.ir.graph import Graph, call, graph_input
 from vta.ir.interpreter import evaluate
+from vta.quantization.lowering.rescale import rescaled
 from vta.schedule.choose import choose_schedule
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.text.constants import constants_of
@@ -81,13 +82,28 @@ def _operators(sizes: tuple = PRODUCTS[1]):
     return region
 
 
-def test_streams_are_those_of_the_oracle():
-    region = _operators()
-    addresses, _ = plan_memory(region.operators, region.inputs, region.outputs, BASELINE)
-    stream, oracle = Stream(BASELINE), OracleStream(BASELINE)
+def rescaled_graph() -> Graph:
+    """Products of several blocks that end with a step of the requantize unit."""
+    data, weights = (graph_input(name, (1, 128, 1, 32), "int8") for name in ("data", "weights"))
+    product = call(ops.MATMUL2D, [data, weights], "product", groups=4)
+    return Graph((data, weights), (rescaled(product, [1 << 23], [0], "product", once=True),))
+
+
+@pytest.mark.parametrize("name", ["sim_rq", "sim_rq_1x8"])
+def test_products_that_requantize(name: str):
+    assert require_exact(rescaled_graph(), HardwareConfig.named(name)) == 1
+
+
+@pytest.mark.parametrize(
+    ("graph", "hw"), [(matmul_graph(*PRODUCTS[1]), BASELINE), (rescaled_graph(), HardwareConfig.named("sim_rq_1x8"))]
+)
+def test_streams_are_those_of_the_oracle(graph: Graph, hw: HardwareConfig):
+    (region,) = graph_regions(graph, hw)
+    addresses, _ = plan_memory(region.operators, region.inputs, region.outputs, hw)
+    stream, oracle = Stream(hw), OracleStream(hw)
     for number, operator in enumerate(region.operators):
         assert isinstance(operator, GemmOperator)
-        schedule = choose_schedule(operator, BASELINE)
+        schedule = choose_schedule(operator, hw)
         with stream.origin(number, number):
             emit_operator(operator, stream, addresses, schedule)
         with oracle.origin(number, number):

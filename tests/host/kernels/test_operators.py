@@ -15,7 +15,7 @@ from vta.runtime.host_graph import host_graph
 from vta.runtime.plan import HostStep
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "host.md"
-WITHOUT = {ops.CALL, ops.DETECTIONS, ops.NON_MAX_SUPPRESSION, ops.RESCALE, ops.TOP_K}
+WITHOUT = {ops.CALL, ops.DETECTIONS, ops.NON_MAX_SUPPRESSION, ops.NORMALIZE, ops.RESCALE, ops.TOP_K}
 ULP = dict.fromkeys((ops.EXP, ops.LOG, ops.TANH, ops.ERF, ops.POWER, ops.ELU), 3) | {ops.SIGMOID: 5}
 SUMS = 2e-6
 """Of the largest value of a result that adds up some ten products."""

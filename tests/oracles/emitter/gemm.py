@@ -159,7 +159,10 @@ class _Emitter:
             self._keep(tile, acc, first + block)
             uops = []
             for source in (block,) if term.diagonal else range(step.blocks):
-                row = (0 if len(term.weights) == 1 else block) if term.diagonal else block * step.blocks + source
+                if term.diagonal:
+                    row = 0 if len(term.weights) == 1 else block
+                else:
+                    row = block * step.blocks + source if term.computed is None else source * tile.blocks + block
                 for kh, kw in product(range(step.kh_count), range(step.kw_count)):
                     place = (source * window.height + kh * term.dilation[0]) * window.width + kw * term.dilation[1]
                     weight = row * kernel + (0 if term.window else kh * step.kw_count + kw)

@@ -7,6 +7,7 @@ from tests.integer_graphs import BASELINE, conv, int8_clip, per_channel, widened
 from tests.tile.golden_text import check_golden
 from vta.codegen.tile_text import print_region
 from vta.compiler.compile import graph_regions
+from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.schedule.choose import choose_schedule
 from vta.tile.registry import template_kinds
@@ -74,18 +75,23 @@ CASES = {
         call("nn.matmul2d", [IMAGE, layer(IMAGE, 32)], "scores", groups=2, lhs_zero_point=-128, rhs_zero_point=3), "scores"
     ),
     "transpose2d": lambda: call("nn.transpose2d", [layer(IMAGE, 32)], "turned", groups=2),
+    "softmax_terms": lambda: call("qnn.softmax_terms", [IMAGE], "terms", input_scale=0.05, axis=3),
+    "softmax_shares": lambda: call("qnn.softmax_shares", [IMAGE], "shares", output_scale=0.01, axis=3),
+    "normalize": lambda: call("qnn.normalize", [IMAGE], "norm", input_scale=0.02, output_scale=0.03, epsilon=1e-5, axis=3),
     "reduce_max": lambda: call("max", [X], "largest", axis=(2, 3)),
     "reduce_min": lambda: call("min", [X], "smallest", axis=(2, 3)),
 }
 
-OF_MATRICES = ("matmul2d", "transpose2d")
+ALONG_ROWS = ("softmax_terms", "softmax_shares", "normalize")
+OF_MATRICES = ("matmul2d", "transpose2d", *ALONG_ROWS)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_region_of(name):
-    (region,) = graph_regions(Graph((IMAGE if name in OF_MATRICES else X,), (CASES[name](),)), BASELINE)
-    schedules = [operator.scheduled and choose_schedule(operator.scheduled, BASELINE) for operator in region.operators]
-    check_golden(name, print_region(region, schedules, BASELINE))
+    hw = HardwareConfig.named("sim_rq") if name in ALONG_ROWS else BASELINE
+    (region,) = graph_regions(Graph((IMAGE if name in OF_MATRICES else X,), (CASES[name](),)), hw)
+    schedules = [operator.scheduled and choose_schedule(operator.scheduled, hw) for operator in region.operators]
+    check_golden(name, print_region(region, schedules, hw))
 
 
 def test_every_template_has_a_text():

@@ -19,6 +19,7 @@ from vta.host.kernels.neighbours import window_channels
 from vta.host.kernels.pooling import POOLS, pooling
 from vta.host.kernels.quantized_pools import quantized_average, quantized_global_average
 from vta.host.kernels.reductions import REDUCTIONS, arg_extreme, reduction
+from vta.host.kernels.rows import normalize, softmax_shares, softmax_terms
 from vta.host.kernels.softmaxes import fixed_softmax, softmax
 from vta.host.kernels.transposed import grouped_convolution, transposed_convolution, transposed_windows
 from vta.ir import names as ops
@@ -125,5 +126,8 @@ _RULES: dict[str, _Rule] = {
     ops.SOFTMAX: softmax,
     ops.LOG_SOFTMAX: softmax,
     ops.QNN_SOFTMAX: fixed_softmax,
+    ops.QNN_SOFTMAX_TERMS: softmax_terms,
+    ops.QNN_SOFTMAX_SHARES: softmax_shares,
+    ops.QNN_NORMALIZE: normalize,
     ops.WINDOWS: window_channels,
 }

@@ -19,7 +19,7 @@ from vta.ir.ops.qnn_softmax import SoftmaxAttributes as FixedSoftmaxAttributes
 from vta.ir.tflite_fixed_point import EXP_MINUS_EIGHTH, ONE, POWERS, RECIPROCAL_SLOPE, RECIPROCAL_START, THIRD
 from vta.ir.tflite_rounding import quantized_multiplier
 
-__all__ = ["fixed_softmax", "softmax"]
+__all__ = ["along", "fixed_softmax", "read_stage", "softmax", "stored", "whole_stage"]
 
 _DIFFERENCE_BITS, _SUM_BITS = 5, 12
 _INT32 = (-(2**31), 2**31 - 1)
@@ -32,27 +32,27 @@ def softmax(node: Node, site: Site) -> PlainAnchor:
     largest = reduced("largest", data, [axis], "max", site.lanes)
 
     def shifted(point: Point) -> Expr:
-        return binary("sub", data.at(point), _along(largest.value, axis, point))
+        return binary("sub", data.at(point), along(largest.value, axis, point))
 
-    powers, steps = _stored(Value(data.shape, data.dtype, lambda point: unary("exp", shifted(point))), "powers", site.lanes)
-    total = reduced("total", _read(powers), [axis], "add", site.lanes)
+    powers, steps = stored(Value(data.shape, data.dtype, lambda point: unary("exp", shifted(point))), "powers", site.lanes)
+    total = reduced("total", read_stage(powers), [axis], "add", site.lanes)
 
     def at(point: Point) -> Expr:
-        whole = _along(total.value, axis, point)
+        whole = along(total.value, axis, point)
         if node.op == ops.LOG_SOFTMAX:
             return binary("sub", shifted(point), unary("log", whole))
-        return binary("div", _read(powers).at(point), whole)
+        return binary("div", read_stage(powers).at(point), whole)
 
     stages = (*largest.stages, powers, *total.stages)
     return PlainAnchor(stages, Value(node.shape, node.dtype, at), (*largest.steps, *steps, *total.steps))
 
 
-def _along(value: Value, axis: int, point: Point) -> Expr:
+def along(value: Value, axis: int, point: Point) -> Expr:
     """What a value of size 1 along an axis has for a point."""
     return value.at((*point[:axis], Coordinate(index(0)), *point[axis + 1 :]))
 
 
-def _stored(value: Value, name: str, lanes: int) -> tuple[Stage, tuple[Step, ...]]:
+def stored(value: Value, name: str, lanes: int) -> tuple[Stage, tuple[Step, ...]]:
     """A stage that holds a value, row by row."""
     axes = axes_of({f"a{at}": size for at, size in enumerate(value.shape)})
     buffer = Buffer(name, value.shape, value.dtype)
@@ -61,7 +61,7 @@ def _stored(value: Value, name: str, lanes: int) -> tuple[Stage, tuple[Step, ...
     return stage, (Split(name, axes[-1].name, lanes, "lo", "li"), Vectorize(name, "li"), *shared_loops(name, outer))
 
 
-def _read(stage: Stage) -> Value:
+def read_stage(stage: Stage) -> Value:
     """What a stage holds."""
     buffer = stage.output
     return Value(buffer.shape, buffer.dtype, lambda point: load(buffer, [place.whole for place in point]))
@@ -79,7 +79,7 @@ def fixed_softmax(node: Node, site: Site) -> PlainAnchor:
     least = max(-int(np.floor(radius)), _INT32[0])
 
     def difference(point: Point) -> Expr:
-        return binary("sub", cast(data.at(point), "int64"), cast(_along(largest.value, axis, point), "int64"))
+        return binary("sub", cast(data.at(point), "int64"), cast(along(largest.value, axis, point), "int64"))
 
     def term(point: Point) -> Expr:
         apart = difference(point)
@@ -87,17 +87,18 @@ def fixed_softmax(node: Node, site: Site) -> PlainAnchor:
         scaled = multiplied(select(counts, apart, int64(0)), int64(multiplier), int64(exponent))
         return select(counts, _exp_of_negative(scaled), int64(0))
 
-    terms, term_steps = _stored(Value(data.shape, "int64", term), "terms", site.lanes)
-    read = _read(terms)
+    terms, term_steps = stored(Value(data.shape, "int64", term), "terms", site.lanes)
+    read = read_stage(terms)
     shares = Value(data.shape, "int64", lambda point: divided_by_power_of_two(read.at(point), int64(_SUM_BITS)))
     total = reduced("total", shares, [axis], "add", site.lanes)
-    headroom = _whole_stage("headroom", Value(total.value.shape, "int64", lambda point: _headroom(total.value.at(point))))
-    scale = _whole_stage(
-        "scale", Value(total.value.shape, "int64", lambda point: _reciprocal(total.value.at(point), _read(headroom).at(point)))
+    headroom = whole_stage("headroom", Value(total.value.shape, "int64", lambda point: _headroom(total.value.at(point))))
+    scale = whole_stage(
+        "scale",
+        Value(total.value.shape, "int64", lambda point: _reciprocal(total.value.at(point), read_stage(headroom).at(point))),
     )
 
     def at(point: Point) -> Expr:
-        factor, room = _along(_read(scale), axis, point), _along(_read(headroom), axis, point)
+        factor, room = along(read_stage(scale), axis, point), along(read_stage(headroom), axis, point)
         amount = binary("sub", int64(_SUM_BITS + 31 - 8), room)
         share = divided_by_power_of_two(doubling_high_product(factor, read.at(point)), amount)
         level = narrowed(binary("add", share, int64(-128)), -128, 127, "int8")
@@ -107,8 +108,9 @@ def fixed_softmax(node: Node, site: Site) -> PlainAnchor:
     return PlainAnchor(stages, Value(node.shape, "int8", at), (*largest.steps, *term_steps, *total.steps))
 
 
-def _whole_stage(name: str, value: Value) -> Stage:
-    return _stored(value, name, 1)[0]
+def whole_stage(name: str, value: Value) -> Stage:
+    """A stage that holds a value, one element after the other."""
+    return stored(value, name, 1)[0]
 
 
 def _raised(value: Expr, bits: int) -> Expr:

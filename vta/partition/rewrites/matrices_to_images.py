@@ -3,7 +3,7 @@
 An image of one row has its features as channels, blocks of which lie side by side in memory. There a dense layer on many rows is
 one convolution, heads of an attention are groups of channels, and a tensor can serve as weights (`vta.tile.matmul`). Integer
 steps follow their values into that layout; what is left of reshapes and transpositions between two products is mostly nothing.
-Graphs without a product of two tensors are left as they are.
+Graphs without a product of two tensors and without norms are left as they are.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from vta.ir.fixed_point import wrap32
 from vta.ir.graph import Graph, Node, attrs_of, call, constant, with_inputs
 from vta.ir.operator import Attributes
 from vta.ir.ops.matmul import MatmulAttributes
+from vta.ir.ops.nn_conv import Conv2DAttributes
 from vta.ir.ops.nn_norm import SoftmaxAttributes as FloatSoftmaxAttributes
 from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
+from vta.ir.ops.qnn_rows import RowAttributes
 from vta.ir.ops.qnn_softmax import SoftmaxAttributes
 from vta.partition.fused.fused_operator import STEPS
 from vta.partition.rewrites.placed_values import Cut, PlacedValue, PlacedValues, columns_padded, spread
@@ -41,8 +43,9 @@ _TABLE = 4
 
 
 def matrices_to_images(graph: Graph, hw: HardwareConfig) -> Graph:
-    """Return the graph with its matrix products on images, where it has products of two tensors that VTA can multiply."""
-    if hw.batch != 1 or hw.acc_bits != 32 or not any(map(_multiplies_tensors, graph.calls())):
+    """Return the graph with its matrix products on images, where it has products of two tensors, or norms, that VTA computes."""
+    found = any(_multiplies_tensors(node) or node.op == ops.QNN_NORMALIZE for node in graph.calls())
+    if hw.batch != 1 or hw.acc_bits != 32 or not found:
         return graph
     return _Rewriter(hw.block, {node.shape[0] for node in graph.inputs if node.shape}).rewritten(graph)
 
@@ -60,14 +63,22 @@ class _Rewriter:
         self._samples = samples
         self._quantized: dict[tuple[Node, Attributes], Node] = {}
         self._values = PlacedValues()
+        self._turned: frozenset[Node] = frozenset()
+        """Products whose rows are to be channels, for what goes along their columns."""
         self._rules: dict[str, Callable[[Node], PlacedValue | None]] = {
             **dict.fromkeys(_BY_ELEMENT, self._by_element),
             **dict.fromkeys(_SOFTMAX, self._softmax),
+            ops.CONV2D: self._conv,
             ops.DENSE: self._dense,
+            ops.GLOBAL_MAX_POOL2D: self._of_whole_image,
             ops.QNN_MATMUL: self._matmul,
+            ops.QNN_NORMALIZE: self._normalize,
+            ops.QNN_SOFTMAX_SHARES: self._along_columns,
+            ops.QNN_SOFTMAX_TERMS: self._along_columns,
         }
 
     def rewritten(self, graph: Graph) -> Graph:
+        self._turned = frozenset(_product_before(node) for node in graph.calls() if node.op == ops.QNN_SOFTMAX_TERMS)
         for node in graph.nodes():
             self._values.place(node, self._placed(node))
         return graph.rebuilt({node: self._values.whole(node) for node in graph.outputs})
@@ -116,7 +127,8 @@ class _Rewriter:
         if like.cut is not None or len(like.base.shape) != 4:
             return None
         if node.op == ops.RESCALE:
-            return source if len(node.shape) == 2 and like.move.order == (1, 0) else None
+            by_channel = len(node.shape) == 2 and like.move.order == (1, 0)
+            return source if by_channel or _keeps_channels(like) else None
         moved = like.move.inverse.applied(np.broadcast_to(source.value, node.shape))
         if node.dtype.startswith("float"):
             return constant(np.ascontiguousarray(moved), source.name)
@@ -163,9 +175,27 @@ class _Rewriter:
             return self._by_weights(node)
         groups, (rows, depth), columns = prod(left.shape[:-2]), left.shape[-2:], right.shape[-1]
         attrs = attrs_of(node, MatmulAttributes)
-        turned = AxisMove.transposed((groups, rows, depth), (0, 2, 1))
-        data = self._operand(left, replace(turned, source=left.shape), False, attrs.lhs_zero_point)
-        weights = self._operand(right, AxisMove.reshape(right.shape, (groups, depth, columns)), True, 0)
+        by_depth = (
+            (left, replace(AxisMove.transposed((groups, rows, depth), (0, 2, 1)), source=left.shape)),
+            (right, AxisMove.reshape(right.shape, (groups, depth, columns))),
+        )
+        if node in self._turned:
+            swapped = MatmulAttributes(lhs_zero_point=attrs.rhs_zero_point, rhs_zero_point=attrs.lhs_zero_point)
+            return self._product(node, by_depth[::-1], swapped, AxisMove.reshape((groups, rows, columns), node.shape))
+        back = AxisMove.transposed((groups, columns, rows), (0, 2, 1))
+        return self._product(node, by_depth, attrs, replace(back, target=node.shape))
+
+    def _product(
+        self, node: Node, operands: tuple[tuple[Node, AxisMove], ...], attrs: MatmulAttributes, back: AxisMove
+    ) -> PlacedValue | None:
+        """A product of two tensors, each with its move to (groups, depth, places); the places of the second become channels.
+
+        `back` is the move of (groups, channels, places) to the shape of `node`.
+        """
+        (left, by_left), (right, by_right) = operands
+        groups, depth, channels = by_right.target
+        data = self._operand(left, by_left, False, attrs.lhs_zero_point)
+        weights = self._operand(right, by_right, True, 0)
         if data is None or weights is None:
             return None
         (image, filler), (factor, _) = data, weights
@@ -175,10 +205,97 @@ class _Rewriter:
         if excess:
             product = call(ops.ADD, [product, constant(wrap32(np.asarray(-excess)).astype(np.int32), node.name)], node.name)
         stored = factor.shape[3]
-        cut = Cut(groups, columns, stored) if stored != columns else None
-        back = AxisMove.transposed((groups, columns, rows), (0, 2, 1))
-        back = replace(back, source=back.source if cut else product.shape, target=node.shape)
+        cut = Cut(groups, channels, stored) if stored != channels else None
+        back = back if cut else replace(back, source=product.shape)
         return PlacedValue(product, back, is_image=True, on_device=True, cut=cut)
+
+    def _along_columns(self, node: Node) -> PlacedValue | None:
+        """What goes along the last axis, where that lies as columns."""
+        (source,) = node.inputs
+        held, attrs = self._values[source], attrs_of(node, RowAttributes)
+        along = held.move.is_reshape and held.on_device and held.base.shape[2:] == (1, node.shape[-1])
+        if not along or attrs.axis not in (-1, len(node.shape) - 1):
+            return None
+        made = replace(node, inputs=(held.base,), attrs=replace(attrs, axis=3), type=held.base.type)
+        return replace(held, base=made)
+
+    def _normalize(self, node: Node) -> PlacedValue | None:
+        """Rows of features as channels while they are normalised, and as columns again after that."""
+        (source,) = node.inputs
+        rows, features = prod(node.shape[:-1]), node.shape[-1]
+        attrs, held = attrs_of(node, RowAttributes), self._values[source]
+        is_image = len(node.shape) == 4 and node.shape[2] == 1
+        if is_image or attrs.axis not in (-1, len(node.shape) - 1):
+            return None
+        turned = replace(AxisMove.transposed((rows, features), (1, 0)), source=node.shape, target=(1, features, 1, rows))
+        there = held.move.then(turned)
+        if rows == 1 or (held.on_device and held.cut is None and there is not None and there.is_reshape):
+            features_first = self._values.moved_to(source, turned)
+            image = None if features_first is None else self._exchanged(features_first, None, features)
+        else:
+            image = self._side_by_side(held, rows, features)
+            if image is None:
+                image = self._values.moved_to(source, AxisMove.reshape(node.shape, (1, rows, 1, features)))
+        if image is None:
+            return None
+        made = replace(node, inputs=(image,), attrs=replace(attrs, axis=3), type=image.type)
+        base = self._exchanged(made, features, rows)
+        back = AxisMove.transposed((features, rows), (1, 0))
+        return PlacedValue(base, replace(back, source=base.shape, target=node.shape), is_image=True, on_device=True)
+
+    def _side_by_side(self, held: PlacedValue, rows: int, features: int) -> Node | None:
+        """An image of one row with the channels of neighboring columns as channels, where that is how `held` lies; else None."""
+        if not held.on_device or held.cut is not None or len(held.base.shape) != 4:
+            return None
+        channels = held.base.shape[1]
+        together = rows // channels
+        lies = held.base.shape == (1, channels, 1, features * together) and rows == channels * together
+        if not lies or (held.move.factors, held.move.order) != ((channels * features, together), (1, 0)):
+            return None
+        weights = np.zeros((together, channels, channels, 1, together), np.int8)
+        place, channel = np.ix_(np.arange(together), np.arange(channels))
+        weights[place, channel, channel, 0, place] = 1
+        kernel = constant(weights.reshape(rows, channels, 1, together), held.base.name)
+        moved = call(ops.CONV2D, [held.base, kernel], held.base.name, strides=(1, together), taps=1)
+        return call(ops.CAST, [moved], held.base.name, dtype="int8")
+
+    def _conv(self, node: Node) -> PlacedValue | None:
+        """A convolution of an image of one column, which lies as an image of one row, along that."""
+        data, weight = node.inputs
+        held, (batch, channels, height, width) = self._values[data], data.shape
+        if batch != 1 or width != 1 or not held.on_device or held.cut is not None or len(held.base.shape) != 4:
+            return None
+        attrs = attrs_of(node, Conv2DAttributes)
+        if attrs.padding[1::2] != (0, 0) or weight.value is None or held.base.shape[2] != 1:
+            return None
+        there = held.move.then(AxisMove.reshape(data.shape, (1, channels, 1, height)))
+        if there is not None and there.is_reshape and held.base.shape[1] == channels:
+            image = held.base
+        elif there is not None and there.order == (1, 0) and held.base.shape == (1, height, 1, channels):
+            image = self._exchanged(held.base, channels, height)
+        else:
+            return None
+        (top, _, bottom, _), turned = attrs.padding, constant(weight.value.swapaxes(2, 3), weight.name)
+        both = {"strides": attrs.strides[::-1], "dilation": attrs.dilation[::-1], "groups": attrs.groups}
+        made = call(ops.CONV2D, [image, turned], node.name, **both, padding=(0, top, 0, bottom))
+        return PlacedValue(made, AxisMove.reshape(made.shape, node.shape), is_image=True, on_device=True)
+
+    def _of_whole_image(self, node: Node) -> PlacedValue | None:
+        """The largest value of each channel, whatever its rows and columns are called."""
+        held = self._values[node.inputs[0]]
+        if not held.is_image or held.cut is not None or not _keeps_channels(held):
+            return None
+        return PlacedValue.of(with_inputs(node, (held.base,)))
+
+    def _exchanged(self, image: Node, channels: int | None, columns: int) -> Node:
+        """An image of one row with channels as columns, and the first `channels`, or all, and `columns` of what they become."""
+        filled = spread(columns_padded(image, self._block), 1, self._block)
+        turned = call(ops.TRANSPOSE2D, [filled], image.name)
+        channels = turned.shape[1] if channels is None else channels
+        if turned.shape[1::2] == (channels, columns):
+            return turned
+        end = 1, channels, 1, columns
+        return call(ops.STRIDED_SLICE, [turned], image.name, begin=(0, 0, 0, 0), end=end, strides=(1, 1, 1, 1))
 
     def _by_weights(self, node: Node) -> PlacedValue | None:
         """A product with one constant matrix as a convolution."""
@@ -204,6 +321,10 @@ class _Rewriter:
         whole = held.move.then(to)
         if whole is None:
             return None
+        if held.cut is not None and held.on_device and whole.order == (0, 2, 1) and held.cut.channels == places:
+            turned = call(ops.TRANSPOSE2D, [columns_padded(held.base, self._block)], node.name, groups=groups)
+            end = *turned.shape[:3], places
+            return call(ops.STRIDED_SLICE, [turned], node.name, begin=(0,) * 4, end=end, strides=(1,) * 4), 0
         swaps = whole.order == ((1, 0) if groups == 1 else (0, 2, 1)) and held.base.shape == (1, groups * places, 1, channels)
         if swaps and held.on_device and held.cut is None and (as_weights or places % self._block == 0):
             filled = spread(columns_padded(held.base, self._block), groups, self._block)
@@ -235,6 +356,22 @@ class _Rewriter:
             return None
         made = replace(node, inputs=(apart,), attrs=replace(attrs, axis=1), type=apart.type)
         return PlacedValue(made, replace(held.move, source=factors), is_image=True)
+
+
+def _keeps_channels(held: PlacedValue) -> bool:
+    """Whether a value is an image whose rows and columns alone go by other names."""
+    return (
+        held.move.is_reshape
+        and len(held.base.shape) == len(held.move.target) == 4
+        and (held.base.shape[:2] == held.move.target[:2])
+    )
+
+
+def _product_before(node: Node) -> Node:
+    """What a node is computed from element by element, back to a product of matrices if there is one."""
+    while node.op != ops.QNN_MATMUL and node.inputs and node.inputs[0].shape == node.shape:
+        node = node.inputs[0]
+    return node
 
 
 def _filled(matrices: Node, missing: int, value: int) -> Node:

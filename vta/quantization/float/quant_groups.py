@@ -16,6 +16,7 @@ from vta.ir.ops.nn_norm import AxisAttributes
 from vta.ir.state import state_nodes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.functions import Function, functions_of
+from vta.quantization.float.rows import is_row_softmax
 from vta.support.dataclass import dataclass
 
 __all__ = [
@@ -110,6 +111,8 @@ class Plan:
     """Functions of one value, by their results."""
     products: frozenset[Node]
     """Products of two tensors, of one shape or one of them a value for each channel, that integer steps can compute."""
+    softmaxes: frozenset[Node] = frozenset()
+    """Softmaxes between products of two tensors, along the last axis."""
 
     @cached_property
     def inside(self) -> frozenset[Node]:
@@ -124,11 +127,12 @@ def make_plan(
     *,
     multiplies: bool = False,
     multiplies_matrices: bool = False,
+    longest_row: int = 0,
 ) -> Plan:
     """Group the nodes of a canonical float graph: each in at most one group, weighted ones taking precedence over additions.
 
     Nodes among `kept` stay in float. `multiplies`: products of two tensors can be integer, too; `multiplies_matrices`: those of
-    matrices.
+    matrices. `longest_row`: how many values a softmax can be of.
     """
     finder = _Finder(graph, config, kept)
     finder.grow_all(finder.is_weighted)
@@ -142,8 +146,9 @@ def make_plan(
     groups = {group.result: group for group in finder.groups}
     partial = {group.before_addition for group in finder.groups if group.addition is not None}
     partial |= {group.before_activation for group in finder.groups if group.rectifies}
-    used = _integer_use(graph, finder, functions, products)
-    return Plan(groups, frozenset(finder.members), frozenset(partial | groups.keys()), used, functions, products)
+    softmaxes = frozenset(node for node in graph.calls() if finder.is_softmax(node, longest_row))
+    used = _integer_use(graph, finder, functions, products | softmaxes)
+    return Plan(groups, frozenset(finder.members), frozenset(partial | groups.keys()), used, functions, products, softmaxes)
 
 
 def channel_vector(node: Node, rank: int, channels: int) -> NDArray[np.float64] | None:
@@ -220,6 +225,14 @@ class _Finder:
         shapes = {node.shape, (*node.shape[:2], *(1 for _ in node.shape[2:]))}
         alike = all(source.value is None and source not in self.kept and source.shape in shapes for source in node.inputs)
         return alike and any(source.shape == node.shape for source in node.inputs)
+
+    def is_softmax(self, node: Node, longest: int) -> bool:
+        """Whether a node is a softmax of what a product of two tensors gives, which another one reads."""
+        if self.is_kept(node) or not is_row_softmax(node, longest):
+            return False
+        products = [group for group in self.groups if group.anchor.op == ops.MATMUL]
+        made = any(group.result is node.inputs[0] for group in products)
+        return made and any(node in group.anchor.inputs for group in products)
 
     def _tensors(self, node: Node) -> bool:
         sources = node.inputs
@@ -315,6 +328,6 @@ def _read_as_integers(
 
 def _reads(user: Node, anchors: Collection[Node], used: Collection[Node], products: Collection[Node]) -> bool:
     """Whether an operator reads integers, of which `used` are those that others want of it."""
-    if user in anchors or user.op in _POOLS:
+    if user in anchors or user.op in _POOLS or user.op == ops.NORMALIZE:
         return True
     return user in used and (user.op in _MOVES or user in products)

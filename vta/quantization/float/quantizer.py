@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from vta.quantization.float.gptq import compensated
 from vta.quantization.float.input_moments import Moments, PatchMoments
 from vta.quantization.float.one_thread import on_one_thread
 from vta.quantization.float.quant_groups import LAYOUT_OPS, WEIGHTED_OPS, Plan, QuantGroup, make_plan, scalar_factor, slopes_of
+from vta.quantization.float.rows import longest_row, with_norms
 from vta.quantization.float.scale_groups import ScaleGroups
 from vta.quantization.float.weighted_layer import ROUNDERS, Levels, WeightedLayer, bias_of, channel_scale_of
 
@@ -45,6 +47,8 @@ _LARGEST_PRODUCT = 128 * 128
 """Of two int8 values."""
 _PRODUCT_BITS = 32
 """Of an accumulator that holds the product of two tensors, rescaled."""
+_FINEST_SHARE, _FINEST_NORM = 2.0**-15, 2.0**-10
+"""Scales of softmaxes and of norms, at least."""
 _AVERAGES = (ops.AVG_POOL2D, ops.GLOBAL_AVG_POOL2D)
 
 
@@ -73,9 +77,14 @@ def _quantized(
 ) -> Graph:
     if config.equalize != "none" and data is not None:
         graph = equalized(graph, data, config)
-    multiplies = hw.capabilities.multiply and hw.acc_bits >= _PRODUCT_BITS
-    matrices = hw.batch == 1 and hw.acc_bits >= _PRODUCT_BITS
-    plan = make_plan(graph, config, multiplies=multiplies, multiplies_matrices=matrices)
+    graph = with_norms(graph, config, hw)
+    planned = partial(
+        make_plan,
+        multiplies=hw.capabilities.multiply and hw.acc_bits >= _PRODUCT_BITS,
+        multiplies_matrices=hw.batch == 1 and hw.acc_bits >= _PRODUCT_BITS,
+        longest_row=longest_row(hw),
+    )
+    plan = planned(graph, config)
     observed = [node for node in graph.nodes() if node.op != ops.CONSTANT and _observed(node, plan)]
     if data is None or config.calibration == "global_scale":
         means, moments = ChannelMeans(()), PatchMoments(())
@@ -88,7 +97,7 @@ def _quantized(
         unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
         if unbounded:
             _check_weighted(plan, unbounded)
-            plan = make_plan(graph, config, unbounded, multiplies=multiplies, multiplies_matrices=matrices)
+            plan = planned(graph, config, unbounded)
     return _Quantizer(graph, plan, ranges, config, hw, means.values(), moments.values()).run()
 
 
@@ -346,14 +355,19 @@ class _Quantizer:
         """Compute a node in int8, if its input is int8 and the operator can; returns whether it did."""
         if node.name in self.config.skip_layers:
             return False
+        if node.op == ops.NORMALIZE:
+            return node in self.plan.integer_use and self._normalize(node)
         # What joins a state to new values has its scale, so that the state can be kept in int8.
         joins_state = node.op == ops.CONCATENATE and not self.held.isdisjoint(node.inputs)
         if not joins_state and not any(source in self.integer for source in node.inputs):
             return False
-        if node.op == ops.CONCATENATE:
-            return node in self.plan.integer_use and self._concatenate(node)
-        if node in self.plan.products:
-            return node in self.plan.integer_use and self._product(node)
+        for joins, of in (
+            (node.op == ops.CONCATENATE, self._concatenate),
+            (node in self.plan.products, self._product),
+            (node in self.plan.softmaxes, self._softmax),
+        ):
+            if joins:
+                return node in self.plan.integer_use and of(node)
         source = self.integer.get(node.inputs[0])
         if source is None:
             return False
@@ -371,6 +385,22 @@ class _Quantizer:
         else:
             return False
         self.integer[node] = Levels(value, source.scale)
+        return True
+
+    def _softmax(self, node: Node) -> bool:
+        """A softmax of what a product of two tensors gives."""
+        source = self.integer[node.inputs[0]]
+        scale = self.scale_groups.settle(node, max(self.scale_groups.finest(node), _FINEST_SHARE))
+        roots = call(ops.QNN_SOFTMAX_TERMS, [source.node], node.name, input_scale=source.scale)
+        self.integer[node] = Levels(call(ops.QNN_SOFTMAX_SHARES, [roots], node.name, output_scale=scale), scale)
+        return True
+
+    def _normalize(self, node: Node) -> bool:
+        source = self._int8(node.inputs[0])
+        scale = self.scale_groups.settle(node, max(self.scale_groups.finest(node), _FINEST_NORM))
+        scales_of = {"input_scale": source.scale, "output_scale": scale}
+        value = call(ops.QNN_NORMALIZE, [source.node], node.name, **vars(node.attrs), **scales_of)
+        self.integer[node] = Levels(value, scale)
         return True
 
     def _product(self, node: Node) -> bool:
