@@ -7,6 +7,7 @@ they are what they are, and no slice has to be computed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -74,7 +75,7 @@ def _parts(layer: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> di
         return {}
     found = {node: part for node in slices if (part := _part(node, chain)) is not None}
     ranges = sorted((part.first, part.last) for part in found.values())
-    apart = all(before[1] <= after[0] for before, after in zip(ranges, ranges[1:], strict=False))
+    apart = all(before[1] <= after[0] for before, after in pairwise(ranges))
     return found if apart and len(found) == len(slices) else {}
 
 
