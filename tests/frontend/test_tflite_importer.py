@@ -61,6 +61,49 @@ def test_another_batch():
         import_tflite(SMALL, {"data": (1, 9, 8, 3)})
 
 
+def _spectrum() -> bytes:
+    """A net that reads a row of any length, as windows of a one-dimensional convolution, and the largest value of all."""
+    net, rng = Tflite(), np.random.default_rng(1)
+
+    def apply(kind, shape, signature, inputs, options=None, **fields):
+        return net.operator(kind, inputs, net.tensor(shape, "float32", signature=signature), options, **fields)
+
+    x = net.tensor((1, 1), "float32", name="x", signature=(-1, -1))
+    row = apply("EXPAND_DIMS", (1, 1, 1), (-1, 1, -1), [x, net.constant(1, "int32")])
+    row = apply("TRANSPOSE", (1, 1, 1), (-1, -1, 1), [row, net.constant([0, 2, 1], "int32")])
+    row = apply("EXPAND_DIMS", (1, 1, 1, 1), (-1, 1, -1, 1), [row, net.constant(1, "int32")])
+    weight = net.constant(rng.standard_normal((3, 1, 4, 1)), "float32")
+    bias = net.constant(np.ones(3), "float32")
+    options = dict(conv_options("VALID"), StrideW=2)
+    row = apply("CONV_2D", (1, 1, 1, 3), (-1, 1, -1, 3), [row, weight, bias], **options)
+    row = apply("SQUEEZE", (1, 1, 3), (-1, -1, 3), [row], "SqueezeOptions", SqueezeDims=(1,))
+    largest = apply("REDUCE_MAX", (), (), [row, net.constant([0, 1, 2], "int32")], "ReducerOptions", KeepDims=False)
+    y = apply("SUB", (1, 1, 3), (-1, -1, 3), [row, largest], "SubOptions")
+    return net.build([x], [y])
+
+
+def test_open_dimensions_take_sizes_that_are_given():
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter").Interpreter(model_content=_spectrum())
+    for length in (10, 7):
+        graph = import_tflite(_spectrum(), {"x": (1, length)})
+        x = np.random.default_rng(length).standard_normal((1, length)).astype(np.float32)
+        interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+        interpreter.invoke()
+        wanted = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        np.testing.assert_allclose(run(graph, {"x": x})[0], wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_given_for_open_dimensions_must_fit():
+    with pytest.raises(ImportModelError, match=r"input 'x' has shape \(\?, \?\), which \(1, 10, 1\) does not fit"):
+        import_tflite(_spectrum(), {"x": (1, 10, 1)})
+    with pytest.raises(ImportModelError, match="no input is called y; inputs are x"):
+        import_tflite(_spectrum(), {"x": (1, 10), "y": (1,)})
+    with pytest.raises(ImportModelError, match="the kernel spans 1x4"):
+        import_tflite(_spectrum(), {"x": (1, 3)})
+
+
 def test_all_unsupported_operators_are_named_at_once():
     net = Tflite()
     x = net.tensor((1, 4), "float32", name="x")

@@ -7,11 +7,13 @@ from vta.passes.activations import name_activations
 from vta.passes.finite import require_finite
 from vta.passes.fold_batch_norm import fold_batch_norm
 from vta.passes.fold_constants import fold_constants
+from vta.passes.fold_factors_of_matmuls import fold_factors_of_matmuls
 from vta.passes.fold_flattened import fold_flattened
 from vta.passes.fold_padding import fold_padding
 from vta.passes.fold_scales import fold_factors, fold_terms
 from vta.passes.fold_unit_axes import fold_unit_axes
 from vta.passes.remove_no_ops import remove_no_ops
+from vta.passes.split_layers import split_layers
 
 __all__ = ["canonicalize"]
 
@@ -25,6 +27,8 @@ _PASSES = (
     fold_batch_norm,
     fold_factors,
     fold_terms,
+    split_layers,
+    fold_factors_of_matmuls,
 )
 
 

@@ -15,7 +15,7 @@ SCALES = ("real", "power_of_two")
 """What an activation's scale may be."""
 
 EQUALIZATIONS = ("none", "depthwise", "all")
-"""Between which layers the ranges of channels are evened out: none, those of which one is depthwise, or all."""
+"""Between which layers ranges of channels are evened out: none, those of which one is depthwise or several read one, or all."""
 
 ROUNDINGS = ("compensated", "nearest", "adaround")
 """How weights are rounded: so that their errors make up for each other on the calibration data, each to the nearest, or by an

@@ -60,10 +60,11 @@ class Tflite:
         axis: int = 0,
         name: str | None = None,
         variable: bool = False,
+        signature: Sequence[int] = (),
     ) -> int:
-        """Add a tensor; returns its number. A `variable` one keeps its value between runs."""
+        """Add a tensor; returns its number. A `variable` one keeps its value between runs; `signature` has -1 for open sizes."""
         entry = {"shape": shape, "dtype": dtype, "scale": scale, "zero": zero, "value": value, "axis": axis, "variable": variable}
-        self.tensors.append({**entry, "name": name or f"t{len(self.tensors)}"})
+        self.tensors.append({**entry, "name": name or f"t{len(self.tensors)}", "signature": signature})
         return len(self.tensors) - 1
 
     def constant(
@@ -138,6 +139,7 @@ def _buffer(builder: Builder, value: Array | None) -> int:
 
 def _tensor(builder: Builder, tensor: dict[str, Any], buffer: int) -> int:
     name, shape = builder.CreateString(tensor["name"]), _ints(builder, tensor["shape"])
+    signature = _ints(builder, tensor["signature"]) if tensor["signature"] else None
     quantization = None
     if tensor["scale"] is not None:
         scales = np.atleast_1d(np.asarray(tensor["scale"], np.float32))
@@ -154,6 +156,8 @@ def _tensor(builder: Builder, tensor: dict[str, Any], buffer: int) -> int:
     tflite.TensorAddBuffer(builder, buffer)
     tflite.TensorAddName(builder, name)
     tflite.TensorAddIsVariable(builder, tensor["variable"])
+    if signature is not None:
+        tflite.TensorAddShapeSignature(builder, signature)
     if quantization is not None:
         tflite.TensorAddQuantization(builder, quantization)
     return int(tflite.TensorEnd(builder))

@@ -127,3 +127,27 @@ def test_a_layer_in_float_takes_part(kind: str, skipped: tuple):
         assert found["all"] < found["none"] / 2
     else:
         assert found["all"] <= found["none"] * 1.05
+
+
+def _with_two_heads(seed: int) -> Graph:
+    """A layer that two read, whose small channels meet the large weights."""
+    rng = np.random.default_rng(seed)
+    spread = np.geomspace(0.003, 3, 16).astype(np.float32)
+    data = graph_input("data", (1, 8, 6, 6))
+    weight = rng.standard_normal((16, 8, 1, 1)).astype(np.float32) * spread[:, None, None, None]
+    value = call("nn.relu", [call("nn.conv2d", [data, constant(weight)], "first")], "first")
+    heads = [(rng.standard_normal((4, 16, 1, 1)) / spread[:, None, None]).astype(np.float32) for _ in range(2)]
+    return Graph((data,), tuple(call("nn.conv2d", [value, constant(head)], f"head{at}") for at, head in enumerate(heads)))
+
+
+def test_what_two_heads_read_gets_even():
+    graph = _with_two_heads(0)
+    data = {"data": np.random.default_rng(1).standard_normal((8, 8, 6, 6)).astype(np.float32)}
+    one = {"data": data["data"][:1]}
+    want = evaluate(graph, one)
+    noise = {}
+    for which in ("none", "depthwise"):
+        config = QuantizeConfig(skip_conv_layers=(), equalize=which)
+        got = evaluate(quantize(graph, data, config, BASELINE), one)
+        noise[which] = max(float(np.abs(a - b).mean() / np.abs(a).mean()) for a, b in zip(want, got, strict=True))
+    assert noise["depthwise"] < noise["none"] / 3

@@ -19,6 +19,7 @@ from vta.frontend._states import Variables
 from vta.frontend.tflite.converters import CONVERTERS
 from vta.frontend.tflite.initial_values import initial_values
 from vta.frontend.tflite.model import Model, TensorRecord, damaged_tables, read_model
+from vta.frontend.tflite.open_shapes import computed, opened, with_inputs
 from vta.frontend.tflite.operation import QUANTIZED, Converter, Operation, is_quantized
 from vta.frontend.tflite.values import channels_first, channels_last
 from vta.ir.batch import with_batch
@@ -45,16 +46,19 @@ def import_tflite(content: bytes, shapes: Mapping[str, Shape] | None = None, pat
 
     Inputs and outputs have the names, shapes (NHWC) and types of the file; between them images are NCHW and uint8 values are
     held as int8, less 128. Layers are named as their output tensors, up to the first semicolon where that tells them apart:
-    converters join the names of all that they fused. `shapes` may change the batch size. Raises `ImportModelError`
-    naming the operator, or all operators that cannot be imported.
+    converters join the names of all that they fused. `shapes` may change the batch size, and dimensions that the file leaves
+    open. Raises `ImportModelError` naming the operator, or all operators that cannot be imported.
     """
     model = read_model(content, path)
+    resized = opened(model, shapes or {})
+    if resized and shapes:
+        model, shapes = with_inputs(model, shapes, path), None
     with faults_of(str(path)), damaged_tables(path), np.errstate(all="ignore"):
         _check_kinds(model, path)
         values: dict[int, Node | None] = {}
         inputs = tuple(_input(model, number, values, path) for number in model.inputs)
         variables = Variables()
-        _Converting(model.called, variables, initial_values(model), path).convert(model, values)
+        _Converting(model.called, variables, initial_values(model), path, resized=resized).convert(model, values)
         outputs = tuple(_output(model, number, values, path) for number in model.outputs)
         graph = variables.completed(Graph(inputs, outputs, output_names=_output_names(model)))
         return _resized(graph, dict(shapes or {}), path)
@@ -151,6 +155,8 @@ class _Converting:
     initial: Mapping[str, NDArray[Any]]
     path: object
     depth: int = 0
+    resized: bool = False
+    """Whether the shapes of the file are those of other inputs."""
 
     def convert(self, model: Model, values: dict[int, Node | None]) -> None:
         """Add what the operators of a graph compute. Raises `ImportModelError` for all that cannot be imported."""
@@ -159,6 +165,7 @@ class _Converting:
             values.update(dict.fromkeys(record.outputs))
             if any(values.get(source, True) is None for source in record.inputs):
                 continue
+            model = computed(model, record, values) if self.resized else model
             operation = Operation(record, name, model, values, self.variables, self.initial, self._inside)
             try:
                 _convert(CONVERTERS[record.kind], operation, values, self.path)
@@ -190,22 +197,23 @@ def _convert(converter: Converter, node: Operation, values: dict[int, Node | Non
             result = converter(node)
             results = result if isinstance(result, tuple) else (result,)
             for number, value in zip(node.record.outputs, results, strict=True):
-                _check_type(node, value, model_tensor=node.model.tensors[number])
+                _check_type(value, node.model.tensors[number])
                 values[number] = value
         except ImportModelError as error:
             raise ImportModelError(f"{where}: {error}") from None
 
 
-def _check_type(node: Operation, value: Node, model_tensor: TensorRecord) -> None:
+def _check_type(value: Node, declared: TensorRecord) -> None:
     """What a converter computes must have the shape and type that the file declares; what a handle stands for is not computed."""
-    if model_tensor.dtype == "resource":
+    if declared.dtype == "resource":
         return
     shape = value.shape if len(value.shape) != 4 else tuple(value.shape[axis] for axis in (0, 2, 3, 1))
-    dtype = "int8" if model_tensor.dtype in QUANTIZED and is_quantized(model_tensor) else model_tensor.dtype
+    dtype = "int8" if declared.dtype in QUANTIZED and is_quantized(declared) else declared.dtype
     if dtype == "float16" and value.value is not None:
         # Constants are in single precision from the start.
         dtype = "float32"
-    if model_tensor.shape and shape != model_tensor.shape:
-        raise ImportModelError(f"the output has shape {shape}, the file says {model_tensor.shape}")
+    wanted = declared.shape
+    if wanted and (len(shape) != len(wanted) or any(size not in (given, -1) for size, given in zip(wanted, shape, strict=True))):
+        raise ImportModelError(f"the output has shape {shape}, the file says {wanted}")
     if value.dtype != dtype:
-        raise UnsupportedNodeError(f"its output is {model_tensor.dtype}; this operator gives {value.dtype} here")
+        raise UnsupportedNodeError(f"its output is {declared.dtype}; this operator gives {value.dtype} here")

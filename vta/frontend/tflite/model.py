@@ -71,6 +71,8 @@ class TensorRecord:
     """Along which scales vary."""
     variable: bool = False
     """Whether it keeps its value from one run to the next."""
+    signature: tuple[int, ...] = ()
+    """The shape with -1 for dimensions that are open; empty where none is."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,9 @@ def _tensor(model: Any, table: Any, index: int) -> TensorRecord:
     dtype = _DTYPES.get(table.Type(), f"type {table.Type()}")
     scales, zero_points, axis = _quantization(table.Quantization(), dtype, where)
     value = _value(model, table, shape, dtype, where)
-    return TensorRecord(name, shape, dtype, value, scales, zero_points, axis, bool(table.IsVariable()))
+    signature = _numbers(table.ShapeSignatureAsNumpy())
+    signature = signature if len(signature) == len(shape) and min(signature, default=0) < 0 else ()
+    return TensorRecord(name, shape, dtype, value, scales, zero_points, axis, bool(table.IsVariable()), signature)
 
 
 def _quantization(table: Any, dtype: str, where: str) -> tuple[tuple[float, ...], tuple[int, ...], int]:

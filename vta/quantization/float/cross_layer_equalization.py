@@ -1,4 +1,4 @@
-"""Evens out the ranges of the channels between two layers: what one divides by a factor, the next multiplies by it.
+"""Evens out the ranges of the channels between layers: what one divides by a factor, those that read it multiply by it.
 
 The function of the network stays the same where operators that commute with positive factors lie between them. An activation
 with an upper bound does not, beyond it: factors are such that no channel gets there on the calibration data. After Nagel et al.,
@@ -34,10 +34,10 @@ _LARGEST_FACTOR = 16.0
 
 @dataclass(frozen=True)
 class _Pair:
-    """A layer whose output channels only one other layer reads."""
+    """A layer whose output channels only other layers read."""
 
     first: QuantGroup
-    second: Node
+    readers: tuple[Node, ...]
 
 
 def equalize(
@@ -51,7 +51,7 @@ def equalize(
     """
     pairs = [] if which == "none" else _pairs(graph, plan, whole or plan)
     if which == "depthwise":
-        pairs = [pair for pair in pairs if _is_depthwise(pair.first.anchor) or _is_depthwise(pair.second)]
+        pairs = [pair for pair in pairs if len(pair.readers) > 1 or any(map(_is_depthwise, (pair.first.anchor, *pair.readers)))]
     if not pairs:
         return graph
     ranges = _channel_ranges(graph, [pair.first.result for pair in pairs], batches)
@@ -60,13 +60,13 @@ def equalize(
     for pair in pairs:
         if not np.isfinite(ranges[pair.first.result]).all():
             continue
-        factor = _factors(ranges[pair.first.result], pair.second)
+        factor = _factors(ranges[pair.first.result], pair.readers)
         bound = None if pair.first.activation is None else pair.first.activation.attrs
         if isinstance(bound, ClipAttributes):
             # No channel may grow beyond the bound on the calibration data.
             factor = np.maximum(factor, np.minimum(ranges[pair.first.result] / bound.a_max, 1))
         divide |= dict.fromkeys((pair.first.anchor, *pair.first.biases), factor)
-        multiply[pair.second] = factor
+        multiply |= dict.fromkeys(pair.readers, factor)
     return _scaled(graph, divide, multiply)
 
 
@@ -77,19 +77,25 @@ def _pairs(graph: Graph, plan: Plan, whole: Plan) -> list[_Pair]:
     for group in whole.groups.values():
         if group.anchor.op not in (ops.CONV2D, ops.DENSE) or group.addition is not None:
             continue
-        if group.activation is not None and not _bends_at_zero(group.activation):
+        sloped = group.activation is not None and group.activation.op == ops.PRELU
+        if group.activation is not None and not sloped and not _bends_at_zero(group.activation):
             continue
         value = group.result
         while value not in outputs and len(users[value]) == 1 and users[value][0].op in _COMMUTES and len(value.shape) == 4:
             value = users[value][0]
-        if value in outputs or len(users[value]) != 1:
-            continue
-        second = users[value][0]
-        weighted = second.op == ops.CONV2D or (second.op == ops.DENSE and len(value.shape) == 2)
-        rounded = second in integer or (group.anchor in integer and value in plan.integer_use)
-        if weighted and rounded and second.inputs[0] is value and second.inputs[1].value is not None and not _is_grouped(second):
-            pairs.append(_Pair(group, second))
+        readers = users[value]
+        rounded = integer.intersection(readers) or (group.anchor in integer and value in plan.integer_use)
+        # Slopes of each channel commute as well, but before a single layer evening them out was measured to lose.
+        enough = len(readers) > sloped
+        if value not in outputs and enough and rounded and all(_weighs(reader, value) for reader in readers):
+            pairs.append(_Pair(group, tuple(readers)))
     return pairs
+
+
+def _weighs(reader: Node, value: Node) -> bool:
+    """Whether a layer has a weight for each channel of a value, or several."""
+    weighted = reader.op == ops.CONV2D or (reader.op == ops.DENSE and len(value.shape) == 2)
+    return weighted and reader.inputs[0] is value and reader.inputs[1].value is not None and not _is_grouped(reader)
 
 
 def _is_grouped(node: Node) -> bool:
@@ -120,22 +126,28 @@ def _channel_ranges(graph: Graph, values: list[Node], batches: Iterable[Mapping[
     return ranges
 
 
-def _factors(ranges: Array, second: Node) -> Array:
+def _factors(ranges: Array, readers: Iterable[Node]) -> Array:
     """What each channel is divided by. A depthwise layer has a weight scale for each channel: any factor costs it nothing."""
-    weight = second.inputs[1].value
-    assert weight is not None
     live = ranges > 0
     share = np.where(live, ranges, 1.0) / max(float(ranges.max(initial=0.0)), 1e-30)
-    if _is_depthwise(second):
+    shares = [_weight_shares(reader) for reader in readers if not _is_depthwise(reader)]
+    if not shares:
         factor = share
     else:
-        rows = np.abs(weight.astype(np.float64)).reshape(*weight.shape[:2], -1).max(axis=2)
-        rows /= np.maximum(rows.max(axis=1, keepdims=True), 1e-30)
-        weights = rows.max(axis=0)
+        weights = np.max(shares, axis=0)
         factor = np.sqrt(share / np.where(weights > 0, weights, 1.0))
         live &= weights > 0
         factor /= max(float(factor[live].max(initial=0.0)), 1e-30)
     return np.where(live, np.clip(factor, 1 / _LARGEST_FACTOR, 1.0), 1.0)
+
+
+def _weight_shares(layer: Node) -> Array:
+    """For each input channel of a layer its largest weight, as a share of the largest of the same output."""
+    weight = layer.inputs[1].value
+    assert weight is not None
+    rows = np.abs(weight.astype(np.float64)).reshape(*weight.shape[:2], -1).max(axis=2)
+    rows /= np.maximum(rows.max(axis=1, keepdims=True), 1e-30)
+    return np.asarray(rows.max(axis=0))
 
 
 def _scaled(graph: Graph, divide: Mapping[Node, Array], multiply: Mapping[Node, Array]) -> Graph:
