@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vta.codegen.arena import Lifetime, place
 from vta.codegen.assemble import assemble
+from vta.codegen.gemm_description import FROM_BOTTOM, Placement
+from vta.codegen.interleave import Pair, interleaved_order
+from vta.codegen.memory import plan_memory
 from vta.codegen.region_program import MOVE_SUFFIX
 from vta.codegen.stream import Stream, UopsOverflow
 from vta.codegen.templates import emit_operator
@@ -19,7 +22,7 @@ from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
 from vta.tile.operator import Tensor, TileOperator
 
-__all__ = ["CompiledOperators", "compile_operators", "plan_memory"]
+__all__ = ["CompiledOperators", "compile_operators"]
 
 
 @dataclass(frozen=True)
@@ -38,73 +41,78 @@ def compile_operators(
     schedules: Sequence[Schedule | None] | None = None,
     serial: bool = False,
     results: Sequence[Tensor] = (),
+    pairs: Sequence[Pair] = (),
 ) -> CompiledOperators:
     """Compile `operators`, in an order in which each follows those it reads from, into one program.
 
     `schedules` are those of the operators, None for those that have none; by default the best by estimate.
     Every tensor that an operator reads or stores has a symbol, and so have `results`, which lie in the memory of those.
-    With `serial` the tokens let one unit run at a time.
+    With `serial` the tokens let one unit run at a time. Of `pairs` tiles take turns, if all micro-ops fit on chip together.
     Raises `CompileError` naming the operator and limit if one fits no schedule.
     """
     if schedules is None:
         scheduled = (operator.scheduled for operator in operators)
         schedules = [None if operator is None else choose_schedule(operator, hw) for operator in scheduled]
-    addresses, arena = plan_memory(operators, inputs, outputs, hw)
+    addresses, arena = plan_memory(operators, inputs, outputs, hw, frozenset(pair.first for pair in pairs))
     stream = Stream(hw, gathers_uops=True)
     try:
-        names, stops = _emit(stream, operators, addresses, schedules)
-        done = stream.gather_uop_loads()
-        stops = [int(done[stop - 1]) for stop in stops]
+        names, stops = _emit(stream, operators, addresses, schedules, _placements(len(operators), pairs, hw))
+        if hw.capabilities.requantize:
+            stops = _interleaved(stream, stops, pairs)
+            stops = _after(stream.trim_resets(), stops)
+        stops = _after(stream.gather_uop_loads(), stops)
     except UopsOverflow:
         stream = Stream(hw, groups_uops=True)
-        names, stops = _emit(stream, operators, addresses, schedules)
+        names, stops = _emit(stream, operators, addresses, schedules, [FROM_BOTTOM] * len(operators))
     symbols = _arena_symbols(operators, inputs, outputs, results, addresses, hw)
     assembled = assemble(stream, symbols, arena, names, serial)
     ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in stops)
     return CompiledOperators(assembled.program, ends)
 
 
+def _placements(count: int, pairs: Sequence[Pair], hw: HardwareConfig) -> list[Placement]:
+    """Where operators lie in the buffers: with the unit by turns at either end, so that one loads while the one before computes."""
+    if not hw.capabilities.requantize:
+        return [FROM_BOTTOM] * count
+    taking_turns = {index for pair in pairs for index in (pair.first, pair.first + 1)}
+    return [Placement(from_top=index % 2 == 1, interleaved=index in taking_turns) for index in range(count)]
+
+
+def _interleaved(stream: Stream, stops: Sequence[int], pairs: Sequence[Pair]) -> list[int]:
+    """Let tiles of pairs take turns; returns where each operator and all before it are done then, of those that end at `stops`."""
+    if not pairs:
+        return list(stops)
+    order, edges = np.arange(len(stream)), [0, *stops]
+    for pair in pairs:
+        begin, middle, end = edges[pair.first : pair.first + 3]
+        order[begin:end] = interleaved_order(stream, begin, middle, end, pair.lag)
+    stream.select(order)
+    reached = np.maximum.accumulate(np.argsort(order))
+    return [int(reached[stop - 1]) + 1 for stop in stops]
+
+
+def _after(done: NDArray[np.int64], stops: Sequence[int]) -> list[int]:
+    return [int(done[stop - 1]) for stop in stops]
+
+
 def _emit(
-    stream: Stream, operators: Sequence[TileOperator], addresses: Mapping[str, int], schedules: Sequence[Schedule | None]
+    stream: Stream,
+    operators: Sequence[TileOperator],
+    addresses: Mapping[str, int],
+    schedules: Sequence[Schedule | None],
+    placements: Sequence[Placement],
 ) -> tuple[list[str], list[int]]:
     """Emit operators; returns the names that their instructions are attributed to, and where each operator ends."""
     names: list[str] = []
     stops: list[int] = []
-    for operator, schedule in zip(operators, schedules, strict=True):
+    for operator, schedule, placement in zip(operators, schedules, placements, strict=True):
         # Operators of one name that follow each other are one layer.
         if names[-2:-1] != [operator.name]:
             names += [operator.name, operator.name + MOVE_SUFFIX]
         with stream.origin(len(names) - 2, len(names) - 1):
-            emit_operator(operator, stream, addresses, schedule)
+            emit_operator(operator, stream, addresses, schedule, placement)
         stops.append(len(stream))
     return names, stops
-
-
-def plan_memory(
-    operators: Sequence[TileOperator], inputs: Sequence[Tensor], outputs: Sequence[Tensor], hw: HardwareConfig
-) -> tuple[dict[str, int], int]:
-    """Arena element at which the memory of each tensor starts, and the size of the arena in elements.
-
-    Inputs and outputs keep their memory throughout, so that a program can be run again on what is there. Tensors that are
-    parts of one have its memory, for as long as any of them lives. Where some are weights, all start at whole blocks of these.
-    """
-    grain = hw.block if any(operator.computes_weights for operator in operators) else 1
-    lifetimes: dict[str, Lifetime] = {}
-    for tensor in (*inputs, *outputs):
-        lifetimes[tensor.memory.name] = Lifetime(_size(tensor, grain), 0, len(operators))
-    for index, operator in enumerate(operators):
-        for tensor in operator.tensors:
-            known = lifetimes.get(tensor.memory.name)
-            size = _size(tensor, grain)
-            first, last = (index, index) if known is None else (known.first, max(known.last, index))
-            lifetimes[tensor.memory.name] = Lifetime(size if known is None else known.size, first, last)
-    offsets, arena = place(list(lifetimes.values()))
-    return dict(zip(lifetimes, offsets, strict=True)), arena
-
-
-def _size(tensor: Tensor, grain: int) -> int:
-    """Elements of the memory that holds a tensor, and whole multiples of `grain`."""
-    return -(-tensor.memory.elements * tensor.planes // grain) * grain
 
 
 def _arena_symbols(

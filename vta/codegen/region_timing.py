@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.gemm_description import GemmDescription, emit_gemm
-from vta.codegen.region import plan_memory
+from vta.codegen.memory import plan_memory
 from vta.codegen.region_parts import Part, fit_together, joined, part_of
 from vta.codegen.stream import Stream
 from vta.codegen.templates import emit_operator
