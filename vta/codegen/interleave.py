@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from vta.codegen.gemm_description import FROM_BOTTOM, Placement
 from vta.codegen.memory import plan_memory
+from vta.codegen.prefetch import has_one_place, keeping_weights
 from vta.codegen.stream import Space, Stream, UopsOverflow
 from vta.codegen.templates import emit_operator
 from vta.codegen.tokens import encoded_with_tokens
@@ -75,9 +76,12 @@ def interleave(region: RegionOperators, schedules: Sequence[Schedule | None], hw
 
     On a config without a requantize unit none do.
     """
-    chosen = tuple(schedules)
     if not hw.capabilities.requantize:
-        return Interleaving(chosen)
+        return Interleaving(tuple(schedules))
+    chosen = tuple(
+        keeping_weights(operator, schedule, hw) if has_one_place(operator) and schedule is not None else schedule
+        for operator, schedule in zip(region.operators, schedules, strict=True)
+    )
     gains = _Gains(hw)
     # Of the operators up to each, the best choice: what it saves, and its pairs.
     best: list[tuple[int, tuple[tuple[int, _Turns], ...]]] = [(0, ()), (0, ())]

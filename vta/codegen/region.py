@@ -11,6 +11,7 @@ from vta.codegen.assemble import assemble
 from vta.codegen.gemm_description import FROM_BOTTOM, Placement
 from vta.codegen.interleave import Pair, interleaved_order
 from vta.codegen.memory import plan_memory
+from vta.codegen.prefetch import has_one_place, prefetched_order
 from vta.codegen.region_program import MOVE_SUFFIX
 from vta.codegen.stream import Stream, UopsOverflow
 from vta.codegen.templates import emit_operator
@@ -59,6 +60,7 @@ def compile_operators(
         names, stops = _emit(stream, operators, addresses, schedules, _placements(len(operators), pairs, hw))
         if hw.capabilities.requantize:
             stops = _interleaved(stream, stops, pairs)
+            stops = _prefetched(stream, stops, [i for i, each in enumerate(operators) if has_one_place(each)])
             stops = _after(stream.trim_resets(), stops)
         stops = _after(stream.gather_uop_loads(), stops)
     except UopsOverflow:
@@ -86,6 +88,16 @@ def _interleaved(stream: Stream, stops: Sequence[int], pairs: Sequence[Pair]) ->
     for pair in pairs:
         begin, middle, end = edges[pair.first : pair.first + 3]
         order[begin:end] = interleaved_order(stream, begin, middle, end, pair.lag)
+    return _reordered(stream, stops, order)
+
+
+def _prefetched(stream: Stream, stops: Sequence[int], wanted: Sequence[int]) -> list[int]:
+    """Load the weights of operators earlier; returns where operators are done then."""
+    return _reordered(stream, stops, prefetched_order(stream, stops, wanted, stream.hw)) if wanted else list(stops)
+
+
+def _reordered(stream: Stream, stops: Sequence[int], order: NDArray[np.int64]) -> list[int]:
+    """Bring the instructions into another order; returns where each operator and all before it are done then."""
     stream.select(order)
     reached = np.maximum.accumulate(np.argsort(order))
     return [int(reached[stop - 1]) + 1 for stop in stops]
