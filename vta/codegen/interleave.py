@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from vta.schedule.choose import choose_schedule
 from vta.schedule.cost import work_cycles
 from vta.schedule.resources import Buffers, resources
 from vta.schedule.schedule import Schedule
+from vta.schedule.strips import row_strips
 from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators, TileOperator
@@ -38,8 +38,11 @@ __all__ = ["NOT_INTERLEAVED", "Interleaving", "Pair", "interleave", "interleaved
 
 _LEAST_GAIN = 256
 """Cycles that a pair must promise before it is tried."""
-_LEAST_SHARE = 0.01
+_LEAST_SHARE = 0.03
 """Of the cycles of a pair, that taking turns must save."""
+_LAGS = (2, 3, 5, 8)
+_FEW_ROWS, _MANY_ROWS = (1, 2, 4), (14, 10, 7, 5, 4, 3, 2, 1)
+"""Rows of the first and the second operator that are tried."""
 
 
 @dataclass(frozen=True)
@@ -121,10 +124,10 @@ class _Gains:
         if apart is None:
             return None
         turns = [
-            _Turns(halves, lag, apart - cycles)
-            for halves in self._halves(first, second)
-            for lag in (1, 2)
-            if (cycles := self._cycles(first, second, halves, lag)) is not None
+            _Turns(schedules, lag, apart - cycles)
+            for schedules in self._together(first, second)
+            for lag in _LAGS
+            if (cycles := self._cycles(first, second, schedules, lag)) is not None
         ]
         found = max(turns, key=lambda each: each.gain, default=None)
         return found if found is not None and found.gain > max(_LEAST_GAIN, _LEAST_SHARE * apart) else None
@@ -143,16 +146,29 @@ class _Gains:
         written = operator.stored.elements * operator.stored.planes * hw.elem_bytes(MemoryType.OUT)
         return work_cycles(operator), (inputs + weights) / beat, written / beat
 
+    def _together(self, first: GemmOperator, second: GemmOperator) -> list[tuple[Schedule, Schedule]]:
+        """Schedules of both that fit the buffers together: each takes half, or works on whole rows of its output."""
+        return list(dict.fromkeys([*self._halves(first, second), *self._strips(first, second)]))
+
     def _halves(self, first: GemmOperator, second: GemmOperator) -> Iterator[tuple[Schedule, Schedule]]:
-        """Schedules of both that fit their buffers together, each by the channels or by the places first."""
         try:
             before, after = choose_schedule(first, self._half), choose_schedule(second, self._half)
         except CompileError:
             return
-        for flips in product((False, True), repeat=2):
-            halves = _turned(before, flips[0]), _turned(after, flips[1])
-            if self._fit(first, second, halves):
-                yield halves
+        for pair in ((before, after), (_by_places(before), _by_places(after))):
+            if self._fit(first, second, pair):
+                yield pair
+
+    def _strips(self, first: GemmOperator, second: GemmOperator) -> Iterator[tuple[Schedule, Schedule]]:
+        """For few rows of the first operator the most of the second that fit beside them."""
+        for rows in _FEW_ROWS:
+            if (before := row_strips(first, rows, self._hw)) is None:
+                continue
+            for more in _MANY_ROWS:
+                after = row_strips(second, more, self._hw)
+                if after is not None and self._fit(first, second, (before, after)):
+                    yield before, after
+                    break
 
     def _fit(self, first: GemmOperator, second: GemmOperator, schedules: tuple[Schedule, Schedule]) -> bool:
         buffers = Buffers.of(self._hw)
@@ -194,8 +210,8 @@ def _can_interleave(first: GemmOperator, second: GemmOperator) -> bool:
     return reads and (first.table is None or second.table is None)
 
 
-def _turned(schedule: Schedule, flip: bool) -> Schedule:
-    return replace(schedule, weights_outer=not schedule.weights_outer) if flip else schedule
+def _by_places(schedule: Schedule) -> Schedule:
+    return replace(schedule, weights_outer=False)
 
 
 def interleaved_order(stream: Stream, first: int, middle: int, last: int, lag: int) -> NDArray[np.int64]:
@@ -215,13 +231,22 @@ def interleaved_order(stream: Stream, first: int, middle: int, last: int, lag: i
     waiting = int(tiles[middle] < 0)
     order = [np.arange(*group) for group in groups[1][:waiting]]
     need = np.maximum.accumulate([stored.latest(starts[begin], ends[end - 1]) for begin, end in groups[1]])
+    turn = _spread(need) + lag
     for number, (begin, end) in enumerate(groups[0]):
         order.append(np.arange(begin, end))
-        while waiting < len(need) and need[waiting] + lag <= number:
+        while waiting < len(need) and turn[waiting] <= number:
             order.append(np.arange(*groups[1][waiting]))
             waiting += 1
     order += [np.arange(begin, end) for begin, end in groups[1][waiting:]]
     return np.concatenate(order)
+
+
+def _spread(need: NDArray[np.int64]) -> NDArray[np.int64]:
+    """After which tile of the first operator each of the second comes: those that need the same one do not all follow it."""
+    first = np.searchsorted(need, need, side="left")
+    last = np.searchsorted(need, need, side="right")
+    until = np.append(need, need[-1:])[last]
+    return np.asarray(need + (np.arange(len(need)) - first) * (until - need) // (last - first))
 
 
 def _groups(tiles: NDArray[np.int32], begin: int, end: int) -> list[tuple[int, int]]:
