@@ -41,7 +41,9 @@ def has_one_place(operator: TileOperator) -> bool:
 
 
 def keeping_weights(operator: GemmOperator, schedule: Schedule, hw: HardwareConfig) -> Schedule:
-    """The schedule with small steps, and room for the weights of as many as fit; as it is if that is not possible."""
+    """The schedule of an operator of one place with small steps, and room for the weights of as many as fit; others as they are."""
+    if not has_one_place(operator):
+        return schedule
     buffers = Buffers.of(hw)
     finer = replace(schedule, tile_ci=max(1, min(schedule.tile_ci, _STEP_ROWS // schedule.tile_co)), wgt_slots=1)
     laid_out = operator.laid_out(finer)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from vta.codegen.interleave import interleave
 from vta.codegen.region_program import RegionProgram
 from vta.compiler.faults import fault_of, fault_of_program
 from vta.compiler.options import CompileOptions
@@ -142,10 +141,9 @@ def lower_to_tiles(state: State, options: CompileOptions) -> State:
 
 
 def schedule(state: State, options: CompileOptions) -> State:
-    """Ask for the schedule of each operator, and say which operators take turns."""
+    """Ask for the schedule of each operator."""
     assert state.chosen is not None
-    regions = [tile.region for tile in state.tiles]
-    return replace(state, interleavings=tuple(interleave(each, state.chosen.of_region(each), state.hw) for each in regions))
+    return replace(state, schedules=tuple(state.chosen.of_region(tile.region) for tile in state.tiles))
 
 
 def codegen(state: State, options: CompileOptions) -> State:
@@ -199,7 +197,7 @@ def _program(state: State, options: CompileOptions, index: int) -> RegionProgram
     """The program of a region, or what went wrong; with ``strict`` that is raised."""
     assert state.lowering is not None
     try:
-        return region_program(state.tiles[index], state.interleavings[index], state.hw, state.lowering, options.serial)
+        return region_program(state.tiles[index], state.schedules[index], state.hw, state.lowering, options.serial)
     except (CompileError, EncodingError) as error:
         if options.strict:
             raise

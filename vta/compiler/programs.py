@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from vta.codegen.interleave import Interleaving
+from collections.abc import Sequence
+
 from vta.codegen.region import compile_operators
 from vta.codegen.region_program import OperatorRecord, RegionProgram, TensorBinding
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Node
 from vta.partition.fused.fused_operator import view_source
+from vta.schedule.schedule import Schedule
 from vta.tile.region_lowering import RegionLowering, TileRegion
 
 __all__ = ["region_program"]
 
 
 def region_program(
-    tile: TileRegion, interleaving: Interleaving, hw: HardwareConfig, lowering: RegionLowering, serial: bool
+    tile: TileRegion, schedules: Sequence[Schedule | None], hw: HardwareConfig, lowering: RegionLowering, serial: bool
 ) -> RegionProgram:
     """Compile a region by the schedules of its operators. Raises `CompileError` or `EncodingError` if it has no program."""
     region = tile.region
-    compiled = compile_operators(
-        region.operators, region.inputs, region.outputs, hw, interleaving.schedules, serial, tile.results, interleaving.pairs
-    )
+    compiled = compile_operators(region.operators, region.inputs, region.outputs, hw, schedules, serial, tile.results)
 
     def binding(node: Node) -> TensorBinding:
         tensor = lowering.tensor(node)

@@ -9,7 +9,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vta.codegen.interleave import Interleaving
 from vta.codegen.region_program import RegionProgram
 from vta.compiler.schedules import Schedules
 from vta.config.hardware import HardwareConfig
@@ -51,18 +50,13 @@ class State:
     chosen: Schedules | None = None
     partition: Partition | None = None
     tiles: tuple[TileRegion, ...] = ()
-    interleavings: tuple[Interleaving, ...] = ()
-    """The schedules of the operators of each region, and which of them take turns."""
+    schedules: tuple[tuple[Schedule | None, ...], ...] = ()
+    """Of the operators of each region."""
     programs: tuple[RegionProgram | Failure, ...] = ()
     """One for each region."""
     again: str | None = None
     """The pass from which on passes run again, since something was vetoed."""
     module: CompiledModule | None = None
-
-    @property
-    def schedules(self) -> tuple[tuple[Schedule | None, ...], ...]:
-        """Of the operators of each region."""
-        return tuple(interleaving.schedules for interleaving in self.interleavings)
 
     @property
     def graph(self) -> Graph:
