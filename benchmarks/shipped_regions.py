@@ -56,10 +56,7 @@ def with_less(hw: HardwareConfig, buffers: Sequence[str]) -> HardwareConfig:
 def candidates(operator: GemmOperator, current: Schedule, hw: HardwareConfig) -> Iterator[Schedule]:
     """Schedules to try in place of one that an operator has."""
     for buffers in ((), *_SMALLER):
-        try:
-            yield choose_schedule(operator, with_less(hw, buffers))
-        except CompileError:
-            continue
+        yield from _default(operator, with_less(hw, buffers))
     for rows in _ROWS:
         if (strips := row_strips(operator, rows, hw)) is not None:
             yield from (strips, replace(strips, inp_slots=2 * strips.inp_slots), replace(strips, weights_outer=True))
@@ -68,6 +65,13 @@ def candidates(operator: GemmOperator, current: Schedule, hw: HardwareConfig) ->
         yield replace(current, inp_slots=max(1, int(current.inp_slots * factor)))
         yield replace(current, wgt_slots=max(1, int(current.wgt_slots * factor)))
     yield from _other_sizes(operator.laid_out(current), current)
+
+
+def _default(operator: GemmOperator, hw: HardwareConfig) -> list[Schedule]:
+    try:
+        return [choose_schedule(operator, hw)]
+    except CompileError:
+        return []
 
 
 def _other_sizes(operator: GemmOperator, current: Schedule) -> Iterator[Schedule]:
@@ -151,8 +155,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             before = search.cycles
             search.run(options.seconds)
             known, identity = known_records(path), region_identity(region, hw)
-            kept = [each for each in sum(known.values(), []) if each.place is None or each.place.region != identity]
-            write(path, {"": [*kept, *search.records()]})
+            others = [
+                each for records in known.values() for each in records if each.place is None or each.place.region != identity
+            ]
+            write(path, {"": [*others, *search.records()]})
             print(f"{network:45} {region.name:10} {before:>12,} {search.cycles:>12,}", flush=True)
     return 0
 

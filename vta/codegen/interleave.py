@@ -1,13 +1,14 @@
 """Two operators of a region whose tiles take turns: one waits for the bus while the other computes.
 
-An operator that moves more than it computes leaves the compute unit idle, and one that computes more than it moves leaves the bus
-idle. Where the second reads what the first stores, a tile of it can run as soon as what it reads is stored. Both have rows of their
-own in every buffer.
+An operator that moves more than it computes leaves the compute unit idle, and one that computes more than it moves leaves the
+bus idle. Where the second reads what the first stores, a tile of it can run as soon as what it reads is stored. Both have rows
+of their own in every buffer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +109,7 @@ def _groups(tiles: NDArray[np.int32], begin: int, end: int) -> list[tuple[int, i
     """Where the instructions of each tile begin and end."""
     cuts = begin + 1 + np.flatnonzero(np.diff(tiles[begin:end]))
     edges = [begin, *cuts.tolist(), end]
-    return list(zip(edges, edges[1:], strict=False))
+    return list(pairwise(edges))
 
 
 class _Stored:

@@ -1,7 +1,7 @@
 """Weights of an operator of one place, loaded while operators before it compute.
 
-A classifier multiplies each weight once, so that it only waits for the bus. Operators before it often leave the bus idle, and have
-room beside their weights.
+A classifier multiplies each weight once, so that it only waits for the bus. Operators before it often leave the bus idle, and
+have room beside their weights.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def has_one_place(operator: TileOperator) -> bool:
 
 
 def keeping_weights(operator: GemmOperator, schedule: Schedule, hw: HardwareConfig) -> Schedule:
-    """The schedule of an operator of one place with small steps, and room for the weights of as many as fit; others as they are."""
+    """The schedule of an operator of one place with small steps, and room for the weights of as many as fit; others as is."""
     if not has_one_place(operator):
         return schedule
     buffers = Buffers.of(hw)
@@ -93,12 +93,12 @@ class _Work:
         """Which loads of weights in [begin, end) move, and before which instruction."""
         free = self._free_from(begin)
         waiting = []
-        for row in begin + np.flatnonzero(self._weights[begin:end]):
+        for row in (begin + np.flatnonzero(self._weights[begin:end])).tolist():
             start, length = self._accesses[self._ends[row] - 1, 2:4].tolist()
             from_row = int(free[start : start + length].max())
             free[start : start + length] = end
             if from_row < begin:
-                waiting.append((int(row), from_row))
+                waiting.append((row, from_row))
         groups = self._groups[self._groups < begin]
         idle = np.add.reduceat(self._idle[:begin], groups) if len(groups) else np.zeros(0, dtype=np.int64)
         total = sum(int(self._beats[row]) for row, _ in waiting)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.gemm_description import GemmDescription, emit_gemm
 from vta.codegen.emit_operators import emit_operators
+from vta.codegen.gemm_description import GemmDescription, emit_gemm
 from vta.codegen.interleave import pairs_of
 from vta.codegen.memory import plan_memory
 from vta.codegen.region_parts import Part, fit_together, joined, part_of
@@ -77,7 +77,7 @@ class RegionTimer:
         return joined(parts, self._hw, self._arena, fit_together(parts, self._hw))
 
     def _whole(self, operators: Sequence[TileOperator], schedules: Sequence[Schedule | None]) -> NDArray[np.uint8]:
-        """The stream of operators that depend on each other by more than addresses: where they lie on chip, and whose turn it is."""
+        """The stream of operators that depend on each other by more than addresses: by their places on chip, and by turns."""
         pairs = pairs_of(operators, schedules, self._hw)
         joined_with_next = frozenset(pair.first for pair in pairs)
         addresses, arena = self._addresses, self._arena

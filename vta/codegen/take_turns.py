@@ -8,7 +8,7 @@ from dataclasses import replace
 from vta.codegen.emit_operators import emit_operators
 from vta.codegen.interleave import Pair, can_take_turns, fit_beside
 from vta.codegen.memory import plan_memory
-from vta.codegen.prefetch import has_one_place, keeping_weights
+from vta.codegen.prefetch import keeping_weights
 from vta.codegen.tokens import encoded_with_tokens
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
@@ -93,7 +93,8 @@ class _Gains:
         """The best way in which two operators take turns; None if they cannot, or gain little."""
         if before is None or after is None or not can_take_turns(first, second):
             return None
-        assert isinstance(first, GemmOperator) and isinstance(second, GemmOperator), "operators that take turns multiply"
+        assert isinstance(first, GemmOperator), "operators that take turns multiply"
+        assert isinstance(second, GemmOperator), "the second too"
         if self._promised(first, second) < _LEAST_GAIN:
             return None
         key = first.workload_key, second.workload_key, before, after

@@ -32,8 +32,8 @@ class Schedule:
     skip_padding: bool = False
     """Leave out the products with zero padding: fewer products, in more instructions, where a tile lies at an edge."""
     turns: int = 0
-    """Above 0: tiles of the next operator of the region run between those of this one. A tile of it follows so many tiles after the
-    last one that it reads of. It does nothing on a config without the requantize unit, or where both do not fit on chip together."""
+    """Above 0: tiles of the next operator of the region run between those of this one. Each follows so many tiles after the last
+    one that it reads of. That is so with the requantize unit, where both operators fit on chip together."""
 
     @classmethod
     def smallest(cls) -> Schedule:
