@@ -109,7 +109,7 @@ def test_what_takes_turns_is_chosen_where_it_saves_cycles():
 
 
 def test_weights_of_a_classifier_load_before_it_begins():
-    compiled = equal(network(8), RQ, EstimatedSchedules())
+    compiled = equal(network(24, 96), RQ, EstimatedSchedules())
     program = compiled.regions[0].program
     loads = (program.instructions["opcode"] == Opcode.LOAD) & (program.instructions["memory_type"] == MemoryType.WGT)
     last = program.operator_index // 2 == program.operator_index.max() // 2
