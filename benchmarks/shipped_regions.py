@@ -43,6 +43,8 @@ _ROWS = (1, 2, 3, 4, 5, 7, 8, 10, 14, 20, 28)
 _SMALLER = (("inp", "acc"), ("inp",), ("acc",), ("inp", "inp", "acc", "acc"), ("acc", "acc"), ("inp", "acc", "acc"))
 """Buffers that are halved for the compiler's choice."""
 _LAGS = (2, 3, 5, 8)
+_SMALL = 4_000_000
+"""Cycles of a region that is timed whole for every choice."""
 
 Choice = tuple[Schedule | None, ...]
 
@@ -92,6 +94,7 @@ class Search:
         self._timer = RegionTimer(region, hw)
         self.best: Choice = Schedules(SHIPPED, hw).of_region(region)
         self.cycles = self._timer.cycles(self.best)
+        self._near: dict[int, int] = {}
 
     def run(self, seconds: float) -> None:
         """Change one schedule at a time until a round brings nothing."""
@@ -115,11 +118,20 @@ class Search:
         if len(self._pairs(choice)) < len(self._pairs(self.best)):
             return
         try:
-            cycles = self._timer.cycles(choice)
+            cycles = self._timer.cycles(choice) if self._helps_near(choice, index) else self.cycles
         except CompileError:
             return
         if cycles < self.cycles:
             self.best, self.cycles = choice, cycles
+            self._near.clear()
+
+    def _helps_near(self, choice: Choice, index: int) -> bool:
+        """Whether a choice is better for an operator and those beside it; of a small region nothing is left out by that."""
+        if self.cycles < _SMALL:
+            return True
+        if index not in self._near:
+            self._near[index] = self._timer.cycles_near(self.best, index)
+        return self._timer.cycles_near(choice, index) < self._near[index]
 
     def _pairs(self, choice: Choice) -> tuple[object, ...]:
         return pairs_of(self._region.operators, choice, self._hw)

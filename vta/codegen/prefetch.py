@@ -25,6 +25,8 @@ __all__ = ["has_one_place", "keeping_weights", "prefetched_order"]
 
 _STEP_ROWS = 8
 """Blocks of weights of a load: few enough to fit between the loads of others."""
+_MOST_BUFFERS = 4
+"""Weights that fill the buffer more often than this gain less by an early start than small steps cost."""
 _LOAD_CYCLES = 32
 """What a load of the compute unit takes besides its beats."""
 _INSTRUCTION_BEATS = 2
@@ -42,9 +44,9 @@ def has_one_place(operator: TileOperator) -> bool:
 
 def keeping_weights(operator: GemmOperator, schedule: Schedule, hw: HardwareConfig) -> Schedule:
     """The schedule of an operator of one place with small steps, and room for the weights of as many as fit; others as is."""
-    if not has_one_place(operator):
+    buffers, main = Buffers.of(hw), operator.main_term
+    if not has_one_place(operator) or operator.output.blocks * main.source.blocks > _MOST_BUFFERS * buffers.wgt:
         return schedule
-    buffers = Buffers.of(hw)
     finer = replace(schedule, tile_ci=max(1, min(schedule.tile_ci, _STEP_ROWS // schedule.tile_co)), wgt_slots=1)
     laid_out = operator.laid_out(finer)
     need = resources(laid_out, finer, buffers)

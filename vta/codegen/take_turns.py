@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from vta.codegen.emit_operators import emit_operators
 from vta.codegen.interleave import Pair, can_take_turns, fit_beside
 from vta.codegen.memory import plan_memory
 from vta.codegen.prefetch import keeping_weights
+from vta.codegen.region_timing import RegionTimer
 from vta.codegen.tokens import encoded_with_tokens
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
@@ -29,6 +31,8 @@ _LEAST_GAIN = 256
 """Cycles that a pair must promise before it is tried."""
 _LEAST_SHARE = 0.03
 """Of the cycles of a pair, that taking turns must save."""
+_SHARES = (0.0, 0.08)
+"""What pairs save at least, of their cycles, in the choices that are timed in the end."""
 _LAG, _OTHER_LAGS = 3, (2, 5, 8)
 """The lag that all schedules are tried with, and those that the likely ones are tried with."""
 _MOST_LIKELY = 2
@@ -45,6 +49,11 @@ class _Turns:
     cycles: int
     gain: int = 0
 
+    @property
+    def share(self) -> float:
+        """Of the cycles of both that is saved."""
+        return self.gain / (self.cycles + self.gain)
+
 
 def taking_turns(
     region: RegionOperators, schedules: Sequence[Schedule | None], hw: HardwareConfig
@@ -59,18 +68,37 @@ def taking_turns(
         keeping_weights(operator, schedule, hw) if isinstance(operator, GemmOperator) and schedule is not None else schedule
         for operator, schedule in zip(region.operators, schedules, strict=True)
     ]
-    gains = _Gains(hw)
+    gains, pairs = _Gains(hw), dict[int, _Turns]()
+    for index, (first, second) in enumerate(pairwise(region.operators)):
+        turns = gains.best_turns(first, second, chosen[index], chosen[index + 1])
+        if turns is not None:
+            pairs[index] = turns
+    if not pairs:
+        return tuple(chosen)
+    # What pairs save by themselves may be lost beside others.
+    choices = [_with_turns(chosen, _best_pairs(pairs, share)) for share in _SHARES]
+    timer = RegionTimer(region, hw)
+    return min(dict.fromkeys([*choices, tuple(chosen)]), key=timer.cycles)
+
+
+def _best_pairs(pairs: Mapping[int, _Turns], least_share: float) -> list[tuple[int, _Turns]]:
+    """Those that save the most cycles together, of which no two have an operator in common."""
     # Of the operators up to each, the best choice: what it saves, and its pairs.
     best: list[tuple[int, tuple[tuple[int, _Turns], ...]]] = [(0, ()), (0, ())]
-    for index, (first, second) in enumerate(zip(region.operators, region.operators[1:], strict=False)):
-        turns = gains.best_turns(first, second, chosen[index], chosen[index + 1])
+    for index in range(max(pairs) + 1):
+        turns = pairs.get(index)
         best.append(best[-1])
-        if turns is not None and best[index][0] + turns.gain > best[-1][0]:
+        if turns is not None and turns.share >= least_share and best[index][0] + turns.gain > best[-1][0]:
             best[-1] = best[index][0] + turns.gain, (*best[index][1], (index, turns))
-    for index, turns in best[-1][1]:
+    return list(best[-1][1])
+
+
+def _with_turns(schedules: Sequence[Schedule | None], pairs: Iterable[tuple[int, _Turns]]) -> tuple[Schedule | None, ...]:
+    found = list(schedules)
+    for index, turns in pairs:
         before, after = turns.schedules
-        chosen[index : index + 2] = replace(before, turns=turns.lag), after
-    return tuple(chosen)
+        found[index : index + 2] = replace(before, turns=turns.lag), after
+    return tuple(found)
 
 
 class _Gains:
