@@ -1,10 +1,12 @@
 """What the options of the hardware are worth, and what bounds each network with them: the table of docs/isa-extensions.md.
 
     python -m benchmarks.units --models DIR [--json] [--configs CONFIG...] [NAME...]
+    python -m benchmarks.units --tables [--input-shape NAME=SHAPE] FILE...
 
 DIR holds the files of `benchmarks.models`; the networks of `BUILT_IN` are made here, with random weights. NAME picks some, and
 may also be a model file of its own, such as a detector that has tables. Nothing is computed: cycles are of the cycle engine,
-on each of the configs.
+on each of the configs. With --tables there is another table: what the table unit is worth to networks with functions that are
+tables, in regions and cycles, of files such as those that `benchmarks.public_nets` and `benchmarks.yolov8n` name.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import vta
@@ -65,6 +67,29 @@ def measure(network: str, path: str, configs: Sequence[str] = CONFIGS) -> Result
     return Result(network, cycles, regions, ethos.get(network, 0), busy, lost)
 
 
+@dataclass(frozen=True)
+class Tables:
+    """What one network takes on a config."""
+
+    regions: int
+    cycles: int
+    on_host: int
+    """Operators."""
+
+
+def with_and_without_tables(path: str, shapes: dict[str, tuple[int, ...]]) -> dict[str, Tables]:
+    """A network on `sim`, and on `EXPLAINED` without the table unit and with it."""
+    full = HardwareConfig.named(EXPLAINED)
+    configs = {"sim": HardwareConfig.named("sim"), "without tables": replace(full, table_unit=0), "with tables": full}
+    return {name: _tables(path, hw, shapes) for name, hw in configs.items()}
+
+
+def _tables(path: str, hw: HardwareConfig, shapes: dict[str, tuple[int, ...]]) -> Tables:
+    module = compile_model(path, hw, shapes=shapes or None)
+    on_host = sum(placement.where == "host" for placement in module.placements)
+    return Tables(len(module.regions), vta.explain(module, suggest=False).total, on_host)
+
+
 def chosen(models: Path, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Names of networks, and what to compile."""
     for name in names or (*_FILES, *BUILT_IN):
@@ -83,14 +108,34 @@ def row(result: Result) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, sizes = text.rpartition("=")
+    return name, tuple(map(int, sizes.split(",")))
+
+
+def _print_tables(paths: Sequence[str], shapes: dict[str, tuple[int, ...]]) -> int:
+    print("| network | config | regions | cycles | operators on the host |\n|---|---|---|---|---|", flush=True)
+    for path in paths:
+        for config, found in with_and_without_tables(path, shapes).items():
+            cells = Path(path).stem, config, found.regions, f"{found.cycles:,}", found.on_host
+            print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+    return 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--models", type=Path)
     parser.add_argument("--json", action="store_true", help="print one JSON object a network")
     parser.add_argument("--configs", nargs="+", default=CONFIGS, help="on which; sim_rq has to be one of them")
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--tables", action="store_true", help="regions and cycles with and without the table unit")
+    parser.add_argument("--input-shape", type=_shape, action="append", default=[], metavar="NAME=SHAPE")
     options = parser.parse_args(argv)
+    if options.tables:
+        return _print_tables(options.names, dict(options.input_shape))
+    if options.models is None:
+        parser.error("--models is needed, but for --tables")
     heads = ("network", *options.configs, "Ethos-U55", "multipliers busy", "regions", "lost most by")
     if not options.json:
         print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|", flush=True)

@@ -121,6 +121,25 @@ int32_t vta_stream_gather_uop_loads(vta_stream* handle, int32_t* gathered) {
   return guarded(handle, [=](vta::Stream& stream) { *gathered = stream.gather_uop_loads(); });
 }
 
+void vta_stream_select(vta_stream* handle, const int64_t* order, int64_t count) { handle->stream.select(order, count); }
+
+int64_t vta_stream_trim_resets(vta_stream* handle, int64_t* needless) {
+  std::vector<int64_t> found;
+  handle->stream.trim_resets(found);
+  std::copy(found.begin(), found.end(), needless);
+  std::vector<int64_t> kept;
+  auto next = found.begin();
+  for (int64_t i = 0; i < static_cast<int64_t>(handle->stream.rows().size()); ++i) {
+    if (next != found.end() && *next == i) {
+      ++next;
+    } else {
+      kept.push_back(i);
+    }
+  }
+  handle->stream.select(kept.data(), static_cast<int64_t>(kept.size()));
+  return static_cast<int64_t>(found.size());
+}
+
 int32_t vta_stream_load(vta_stream* handle, const vta_stream_load_job* job) {
   return guarded(handle, [=](vta::Stream& stream) {
     const auto memory = static_cast<vta::Memory>(job->memory);

@@ -47,7 +47,9 @@ void put_transfer(Bits& bits, const int64_t* field, int64_t dram) {
 void put_compute(Bits& bits, const int64_t* field, bool gemm, const Geometry& geometry) {
   const int uop = geometry.log_rows(Memory::kUop), acc = geometry.log_rows(Memory::kAcc);
   const int src = gemm ? geometry.log_rows(Memory::kInp) : acc, wgt = geometry.log_rows(Memory::kWgt);
+  const int64_t finishes = field[kImm];
   for (int width : {1, uop, uop + 1, 14, 14}) bits.put(*field++, width);
+  if (gemm && geometry.requantizes) bits.put(finishes, 1);
   bits.second_word();
   for (int width : {acc, acc, src, src}) bits.put(*field++, width);
   if (gemm) {

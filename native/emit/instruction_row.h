@@ -18,7 +18,8 @@ constexpr int kFlagField = 1, kTransferField = 5, kComputeField = kTransferField
 constexpr int kAllFields = kComputeField + kComputeFields;
 
 // Positions in `InstructionRow::fields`.
-enum { kMemoryType = 0, kDramBase = 2 };
+enum { kMemoryType = 0, kSramBase = 1, kDramBase = 2, kYSize = 3, kXSize = 4, kYPad0 = 6, kYPad1, kXPad0, kXPad1 };
+enum { kReset = 0, kUopBegin, kUopEnd, kIterOut, kIterIn, kDstOut, kDstIn, kAluOp = 11, kImm = 13 };
 
 struct InstructionRow {
   Opcode opcode;

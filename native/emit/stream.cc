@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "emit/zero_rows.h"
+
 namespace vta {
 
 namespace {
@@ -162,6 +164,37 @@ void Stream::gather(size_t first, const UopStore::Extent& uops) {
   rows_.erase(std::remove_if(load + 1, rows_.end(), loads_uops), rows_.end());
   *begin = {Opcode::kLoad, Unit::kCompute, Segment::kUops, op_, tile_, first == 0 ? 0 : rows_[first - 1].access_end, {}};
   begin->fields = {static_cast<int64_t>(Memory::kUop), 0, uops.dram, 1, uops.count, uops.count};
+}
+
+void Stream::select(const int64_t* order, int64_t count) {
+  std::vector<InstructionRow> rows;
+  std::vector<vta_plan_access> accesses;
+  rows.reserve(static_cast<size_t>(count));
+  accesses.reserve(accesses_.size());
+  for (const int64_t* i = order; i != order + count; ++i) {
+    const InstructionRow& row = rows_[static_cast<size_t>(*i)];
+    const int64_t begin = *i ? rows_[static_cast<size_t>(*i) - 1].access_end : 0;
+    accesses.insert(accesses.end(), accesses_.begin() + begin, accesses_.begin() + row.access_end);
+    rows.push_back(row);
+    rows.back().access_end = static_cast<int64_t>(accesses.size());
+  }
+  rows_.swap(rows);
+  accesses_.swap(accesses);
+}
+
+void Stream::trim_resets(std::vector<int64_t>& needless) {
+  ZeroRows zeros(uops_, geometry_.depth(Memory::kAcc));
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    InstructionRow& row = rows_[i];
+    const auto kept = zeros.run(row);
+    if (!kept) continue;
+    if (*kept == 0) {
+      needless.push_back(static_cast<int64_t>(i));
+    } else {
+      row.fields[kIterIn] = *kept;
+      accesses_[static_cast<size_t>(row.access_end) - 1].length = *kept;
+    }
+  }
 }
 
 InstructionRow& Stream::append(Opcode opcode, Unit unit, Segment segment) {

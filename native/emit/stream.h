@@ -71,6 +71,12 @@ class Stream {
   // Replaces the loads of micro-ops by one at the start, if all fit on chip together; otherwise returns false.
   bool gather_uop_loads();
 
+  // Keeps the instructions of these numbers, in this order.
+  void select(const int64_t* order, int64_t count);
+  // Finds resets of accumulator rows that are zero anyway: they are numbered in `needless`, and others shortened. All micro-ops
+  // have to be on chip together.
+  void trim_resets(std::vector<int64_t>& needless);
+
   const std::vector<InstructionRow>& rows() const { return rows_; }
   const std::vector<vta_plan_access>& accesses() const { return accesses_; }
   const std::vector<vta_constant>& constants() const { return constants_; }

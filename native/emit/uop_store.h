@@ -43,6 +43,8 @@ class UopStore {
   int64_t number_of(const Rows* uops, int64_t count);
   int64_t number_of_single(const Rows& uop);
   const Sequence& operator[](int64_t number) const { return sequences_[number]; }
+  // Number of the sequence that lies from SRAM row `begin` on.
+  int64_t number_at(int64_t begin) const { return on_chip_.at(begin); }
 
   // Gives a sequence that is not on chip a place there, taking it from others, and one in DRAM if it has none. Throws EmitError
   // if it is too long, and UopsOverflow.

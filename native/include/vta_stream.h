@@ -36,6 +36,12 @@ void vta_stream_set_tile(vta_stream *stream, int32_t tile);
 /* Replaces the loads of micro-ops by one at the start, if all fit on chip together. Writes 1 if it did, else 0. */
 int32_t vta_stream_gather_uop_loads(vta_stream *stream, int32_t *gathered);
 
+/* Keeps the instructions of these numbers, in this order. */
+void vta_stream_select(vta_stream *stream, const int64_t *order, int64_t count);
+/* Drops resets of accumulator rows that are zero anyway, and shortens others; all micro-ops have to be on chip together. Writes the
+   numbers of those dropped, which `needless` has room for, and returns how many they are. */
+int64_t vta_stream_trim_resets(vta_stream *stream, int64_t *needless);
+
 /* Segments of the DRAM image. */
 enum { VTA_SEGMENT_NONE = 0, VTA_SEGMENT_CONSTANTS = 1, VTA_SEGMENT_UOPS = 2, VTA_SEGMENT_ARENA = 3 };
 

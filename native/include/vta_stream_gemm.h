@@ -91,6 +91,10 @@ typedef struct {
   int64_t acc_slot;
   int64_t vectors;
   int64_t vectors_whole;
+  int64_t inp_base; /* the first rows that it takes of each memory */
+  int64_t wgt_base;
+  int64_t acc_base;
+  int64_t interleaved; /* 1: tiles of another operator run between those of this one */
 } vta_gemm_schedule;
 
 /* Emits the whole operator. */

@@ -24,7 +24,7 @@ from tests.integer_graphs import (
 from tests.odd_designs import odd_configs
 from tests.oracles.emitter.gemm import emit_gemm
 from tests.oracles.emitter.stream import OracleStream
-from vta.codegen.region import plan_memory
+from vta.codegen.memory import plan_memory
 from vta.codegen.stream import Segment, Stream, UopsOverflow
 from vta.codegen.templates import emit_operator
 from vta.codegen.tokens import encoded_with_tokens, place_tokens

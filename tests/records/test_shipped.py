@@ -18,6 +18,7 @@ from vta.records.check import config_of_model
 from vta.records.history import History, load_history
 from vta.records.knobs import entity_of, schedule_of
 from vta.records.log import RecordLog, line_start, read_log, target_of, to_line
+from vta.records.region import best_choices
 from vta.records.shipped import SHIPPED, ShippedSchedules, shipped_folder, shipped_records
 from vta.schedule.choose import choose_schedule
 from vta.schedule.source import DEFAULT_SCHEDULES, PerOperator
@@ -183,12 +184,20 @@ def test_shipped_logs_keep_their_promises(path):
         assert to_line(entry) == line.text, "the form that looking up relies on"
         assert config_of_model(entry.model).bitstream == path.stem
         assert (entry.error, entry.timestamp, entry.all_cost) == (0, 0.0, 0.0)
-        kinds.setdefault((entry.target, entry.workload), []).append(entry)
+        if entry.place is None:
+            kinds.setdefault((entry.target, entry.workload), []).append(entry)
     for entries in kinds.values():
         assert len(entries) <= 2
         first, *others = sorted(entries, key=lambda entry: -entry.cycles)
         assert not dict_of(first)["skip_padding"]
         assert all(other.cycles < first.cycles for other in others)
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
+def test_shipped_choices_for_regions_are_whole(path):
+    """Of each region there is one, with a record for every place."""
+    entries = [line.record for line in read_log(path) if line.record and line.record.place]
+    assert sum(map(len, best_choices(entries).values())) == len(entries)
 
 
 def dict_of(entry):
@@ -200,7 +209,8 @@ def test_some_shipped_schedules_cost_what_they_say(path):
     from vta.autotune.measure.measure import Candidate, measure
     from vta.autotune.usable import task_of_workload
 
-    entries = [line.record for line in read_log(path) if line.record and "conv2d" in line.record.workload.name]
+    alone = [line.record for line in read_log(path) if line.record and line.record.place is None]
+    entries = [entry for entry in alone if "conv2d" in entry.workload.name]
     for entry in entries[:: max(1, len(entries) // 8)]:
         hw = config_of_model(entry.model)
         task = task_of_workload(entry.workload, hw)

@@ -14,25 +14,39 @@ from vta.codegen.stream import Stream
 from vta.config.hardware import HardwareConfig
 from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE
 from vta.native import ffi, lib
-from vta.schedule.resources import Buffers, resources
+from vta.schedule.resources import Buffers, Resources, resources
 from vta.schedule.schedule import Schedule
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm, kept_blocks
 from vta.tile.operator import Tensor
 from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Requantization, Step, TensorOperand
 
-__all__ = ["GemmDescription", "emit_gemm"]
+__all__ = ["FROM_BOTTOM", "GemmDescription", "Placement", "emit_gemm"]
 
 _CONSTANT_FIELDS = tuple(name for name, _ in ffi.typeof("vta_constant").fields)
 
 
-def emit_gemm(stream: Stream, description: GemmDescription, schedule: Schedule) -> None:
+@dataclass(frozen=True)
+class Placement:
+    """Which rows of the buffers an operator takes, and what runs between its tiles."""
+
+    from_top: bool = False
+    """The last rows, rather than the first."""
+    interleaved: bool = False
+    """Tiles of another operator run between its own."""
+
+
+FROM_BOTTOM = Placement()
+
+
+def emit_gemm(stream: Stream, description: GemmDescription, schedule: Schedule, placement: Placement = FROM_BOTTOM) -> None:
     """Emit a whole operator, described as `schedule` lays it out, into `stream`.
 
     Raises `CompileError` if something does not fit the hardware or an instruction.
     """
     first = stream.constant_count
-    scheduled = _native_schedule(description.operator, schedule, stream.hw)
+    scheduled = _native_schedule(description.operator, schedule, stream.hw, placement)
     stream.done(lib.vta_stream_gemm_operator(stream.native, description.native, scheduled))
     if stream.keeps_data:
         stream.constants += [description.constant(row, stream.hw) for row in stream.constants_from(first).tolist()]
@@ -184,8 +198,20 @@ def _vector_rows(values: NDArray[np.int64], blocks: int, hw: HardwareConfig) -> 
     return rows.astype(f"<i{hw.acc_bits // 8}")
 
 
-def _native_schedule(operator: GemmOperator, schedule: Schedule, hw: HardwareConfig) -> Any:
-    need = resources(operator, schedule, Buffers.of(hw))
+def _bases(schedule: Schedule, need: Resources[int], buffers: Buffers, placement: Placement) -> tuple[int, int, int]:
+    """The first rows of input, weights and accumulators."""
+    if not placement.from_top:
+        return 0, 0, 0
+    return (
+        buffers.inp - schedule.inp_slots * need.inp_slot,
+        buffers.wgt - schedule.wgt_slots * need.wgt_slot - need.wgt_fixed,
+        buffers.acc - schedule.acc_slots * need.acc_slot - need.vectors,
+    )
+
+
+def _native_schedule(operator: GemmOperator, schedule: Schedule, hw: HardwareConfig, placement: Placement) -> Any:
+    buffers = Buffers.of(hw)
+    need = resources(operator, schedule, buffers)
     return ffi.new(
         "vta_gemm_schedule *",
         (
@@ -207,5 +233,7 @@ def _native_schedule(operator: GemmOperator, schedule: Schedule, hw: HardwareCon
             need.acc_slot,
             need.vectors,
             need.vectors_whole,
+            *_bases(schedule, need, buffers, placement),
+            placement.interleaved,
         ),
     )

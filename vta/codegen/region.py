@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from vta.codegen.arena import Lifetime, place
 from vta.codegen.assemble import assemble
-from vta.codegen.region_program import MOVE_SUFFIX
-from vta.codegen.stream import Stream, UopsOverflow
-from vta.codegen.templates import emit_operator
+from vta.codegen.emit_operators import emit_operators
+from vta.codegen.interleave import pairs_of
+from vta.codegen.memory import plan_memory
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.isa.program import Program, Symbol, SymbolKind
@@ -19,7 +18,7 @@ from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
 from vta.tile.operator import Tensor, TileOperator
 
-__all__ = ["CompiledOperators", "compile_operators", "plan_memory"]
+__all__ = ["CompiledOperators", "compile_operators"]
 
 
 @dataclass(frozen=True)
@@ -49,62 +48,13 @@ def compile_operators(
     if schedules is None:
         scheduled = (operator.scheduled for operator in operators)
         schedules = [None if operator is None else choose_schedule(operator, hw) for operator in scheduled]
-    addresses, arena = plan_memory(operators, inputs, outputs, hw)
-    stream = Stream(hw, gathers_uops=True)
-    try:
-        names, stops = _emit(stream, operators, addresses, schedules)
-        done = stream.gather_uop_loads()
-        stops = [int(done[stop - 1]) for stop in stops]
-    except UopsOverflow:
-        stream = Stream(hw, groups_uops=True)
-        names, stops = _emit(stream, operators, addresses, schedules)
+    pairs = pairs_of(operators, schedules, hw)
+    addresses, arena = plan_memory(operators, inputs, outputs, hw, frozenset(pair.first for pair in pairs))
+    emitted = emit_operators(operators, schedules, pairs, addresses, hw)
     symbols = _arena_symbols(operators, inputs, outputs, results, addresses, hw)
-    assembled = assemble(stream, symbols, arena, names, serial)
-    ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in stops)
+    assembled = assemble(emitted.stream, symbols, arena, emitted.names, serial)
+    ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in emitted.stops)
     return CompiledOperators(assembled.program, ends)
-
-
-def _emit(
-    stream: Stream, operators: Sequence[TileOperator], addresses: Mapping[str, int], schedules: Sequence[Schedule | None]
-) -> tuple[list[str], list[int]]:
-    """Emit operators; returns the names that their instructions are attributed to, and where each operator ends."""
-    names: list[str] = []
-    stops: list[int] = []
-    for operator, schedule in zip(operators, schedules, strict=True):
-        # Operators of one name that follow each other are one layer.
-        if names[-2:-1] != [operator.name]:
-            names += [operator.name, operator.name + MOVE_SUFFIX]
-        with stream.origin(len(names) - 2, len(names) - 1):
-            emit_operator(operator, stream, addresses, schedule)
-        stops.append(len(stream))
-    return names, stops
-
-
-def plan_memory(
-    operators: Sequence[TileOperator], inputs: Sequence[Tensor], outputs: Sequence[Tensor], hw: HardwareConfig
-) -> tuple[dict[str, int], int]:
-    """Arena element at which the memory of each tensor starts, and the size of the arena in elements.
-
-    Inputs and outputs keep their memory throughout, so that a program can be run again on what is there. Tensors that are
-    parts of one have its memory, for as long as any of them lives. Where some are weights, all start at whole blocks of these.
-    """
-    grain = hw.block if any(operator.computes_weights for operator in operators) else 1
-    lifetimes: dict[str, Lifetime] = {}
-    for tensor in (*inputs, *outputs):
-        lifetimes[tensor.memory.name] = Lifetime(_size(tensor, grain), 0, len(operators))
-    for index, operator in enumerate(operators):
-        for tensor in operator.tensors:
-            known = lifetimes.get(tensor.memory.name)
-            size = _size(tensor, grain)
-            first, last = (index, index) if known is None else (known.first, max(known.last, index))
-            lifetimes[tensor.memory.name] = Lifetime(size if known is None else known.size, first, last)
-    offsets, arena = place(list(lifetimes.values()))
-    return dict(zip(lifetimes, offsets, strict=True)), arena
-
-
-def _size(tensor: Tensor, grain: int) -> int:
-    """Elements of the memory that holds a tensor, and whole multiples of `grain`."""
-    return -(-tensor.memory.elements * tensor.planes // grain) * grain
 
 
 def _arena_symbols(

@@ -7,17 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.emit_operators import emit_operators
 from vta.codegen.gemm_description import GemmDescription, emit_gemm
-from vta.codegen.region import plan_memory
+from vta.codegen.interleave import pairs_of
+from vta.codegen.memory import plan_memory
 from vta.codegen.region_parts import Part, fit_together, joined, part_of
 from vta.codegen.stream import Stream
 from vta.codegen.templates import emit_operator
+from vta.codegen.tokens import encoded_with_tokens
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import Counters, RunOptions
 from vta.schedule.schedule import Schedule
-from vta.tile.operator import RegionOperators
+from vta.tile.operator import RegionOperators, TileOperator
 
 __all__ = ["RegionTimer"]
 
@@ -32,6 +35,7 @@ class RegionTimer:
 
     def __init__(self, region: RegionOperators, hw: HardwareConfig, timing: TimingParameters | None = None) -> None:
         self._operators = region.operators
+        self._inputs, self._outputs = region.inputs, region.outputs
         self._hw = hw
         self._addresses, self._arena = plan_memory(region.operators, region.inputs, region.outputs, hw)
         self._device = CycleDevice(hw, timing, timing_only=True)
@@ -58,14 +62,29 @@ class RegionTimer:
 
     def run_near(self, schedules: Sequence[Schedule | None], index: int) -> tuple[int, Counters]:
         """The cycles, see `cycles_near`, and what else is counted."""
+        if self._hw.capabilities.requantize:
+            near_index = slice(max(0, index - 1), index + 2)
+            return self._run(self._whole(self._operators[near_index], schedules[near_index]))
         parts = self._parts_of(schedules)
         near = parts[max(0, index - 1) : index + 2]
         return self._run(joined(near, self._hw, self._arena, fit_together(parts, self._hw)))
 
     def stream(self, schedules: Sequence[Schedule | None]) -> NDArray[np.uint8]:
         """The binary stream, shape (n, 16), of the program that `compile_operators` makes."""
+        if self._hw.capabilities.requantize:
+            return self._whole(self._operators, schedules)
         parts = self._parts_of(schedules)
         return joined(parts, self._hw, self._arena, fit_together(parts, self._hw))
+
+    def _whole(self, operators: Sequence[TileOperator], schedules: Sequence[Schedule | None]) -> NDArray[np.uint8]:
+        """The stream of operators that depend on each other by more than addresses: by their places on chip, and by turns."""
+        pairs = pairs_of(operators, schedules, self._hw)
+        joined_with_next = frozenset(pair.first for pair in pairs)
+        addresses, arena = self._addresses, self._arena
+        if len(operators) == len(self._operators) and joined_with_next:
+            addresses, arena = plan_memory(operators, self._inputs, self._outputs, self._hw, joined_with_next)
+        stream = emit_operators(operators, schedules, pairs, addresses, self._hw, keeps_data=False).stream
+        return encoded_with_tokens(stream, arena)
 
     def _run(self, stream: NDArray[np.uint8]) -> tuple[int, Counters]:
         result = self._device.run(stream, RunOptions(limit_seconds=_LIMIT_SECONDS))

@@ -227,6 +227,21 @@ class Stream:
         self.done(lib.vta_stream_gather_uop_loads(self.native, gathered))
         return 1 + np.cumsum(stays) if gathered[0] else np.arange(1, len(stays) + 1)
 
+    def select(self, order: NDArray[np.int64]) -> None:
+        """Keep the instructions of these numbers, shape (n,), in this order."""
+        order = np.ascontiguousarray(order, dtype=np.int64)
+        lib.vta_stream_select(self.native, pointer_to(order), len(order))
+
+    def trim_resets(self) -> NDArray[np.int64]:
+        """Drop resets of accumulator rows that are zero anyway, and shorten others. All micro-ops have to be on chip together.
+
+        Returns, for each instruction before the change, how many there are now up to and including it.
+        """
+        stays = np.ones(len(self), dtype=np.int64)
+        needless = np.empty(len(self), dtype=np.int64)
+        stays[needless[: lib.vta_stream_trim_resets(self.native, pointer_to(needless))]] = 0
+        return np.cumsum(stays)
+
     def done(self, status: int) -> None:
         """Raise what the core says of a call with this result."""
         if status == lib.VTA_UOPS_OVERFLOW:

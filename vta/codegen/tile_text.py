@@ -19,6 +19,9 @@ from vta.tile.text.printer import Remarks, print_operators
 
 __all__ = ["ParsedRegion", "parse_region", "print_region"]
 
+_OPTIONAL = "turns"
+"""The field of a schedule that texts leave out where it is 0."""
+
 
 @dataclass(frozen=True)
 class ParsedRegion:
@@ -53,7 +56,7 @@ def _schedule(operator: TileOperator, values: Mapping[str, int] | None, source: 
     if values is None:
         return None
     types = {field.name: field.type for field in fields(Schedule)}
-    missing, unknown = sorted(types.keys() - values.keys()), sorted(values.keys() - types.keys())
+    missing, unknown = sorted(types.keys() - values.keys() - {_OPTIONAL}), sorted(values.keys() - types.keys())
     if missing or unknown:
         said = f"lacks {', '.join(missing)}" if missing else f"has {', '.join(unknown)}"
         raise TileTextError(f"{source}: {operator.name}: the schedule {said}; allowed: {', '.join(types)}, each once")
@@ -74,5 +77,6 @@ def _remarks(operator: TileOperator, schedule: Schedule | None, hw: HardwareConf
             f"weights {schedule.wgt_slots} x {need.wgt_slot} + {need.wgt_fixed} blocks, "
             f"accumulator {schedule.acc_slots} x {need.acc_slot} + {need.vectors} rows"
         )
-        return Remarks({name: int(value) for name, value in asdict(schedule).items()}, (comment,))
+        named = {name: int(value) for name, value in asdict(schedule).items() if name != _OPTIONAL or value}
+        return Remarks(named, (comment,))
     return Remarks(comments=operator.remarks(hw))

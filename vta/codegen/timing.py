@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.gemm_description import GemmDescription, emit_gemm
-from vta.codegen.region import plan_memory
+from vta.codegen.memory import plan_memory
 from vta.codegen.stream import Stream
 from vta.codegen.tokens import encoded_with_tokens
 from vta.config.hardware import HardwareConfig

@@ -32,9 +32,16 @@ class Schedules:
 
     def of_region(self, region: RegionOperators) -> tuple[Schedule | None, ...]:
         """Those of a region's operators, None for operators that have none."""
-        together = self._source.choose_region(region, self._hw) or [None] * len(region.operators)
+        together = self._source.choose_region(region, self._hw)
         scheduled = (operator.scheduled for operator in region.operators)
-        return tuple(
+        found = tuple(
             schedule or (None if operator is None else self.of(operator))
-            for operator, schedule in zip(scheduled, together, strict=True)
+            for operator, schedule in zip(scheduled, together or [None] * len(region.operators), strict=True)
         )
+        return found if together is not None or not self._hw.capabilities.requantize else self._taking_turns(region, found)
+
+    def _taking_turns(self, region: RegionOperators, schedules: tuple[Schedule | None, ...]) -> tuple[Schedule | None, ...]:
+        # Most configs need none of this.
+        from vta.codegen.take_turns import taking_turns
+
+        return taking_turns(region, schedules, self._hw)

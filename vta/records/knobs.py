@@ -18,6 +18,8 @@ Entity = tuple[tuple[str, str, Any], ...]
 
 _SPLITS = ("tile_b", "tile_h", "tile_w", "tile_ci", "tile_co")
 _CHOICES = ("oc_nthread", "h_nthread", "kernel", "weights_outer", "inp_slots", "wgt_slots", "acc_slots", "flat", "skip_padding")
+_OPTIONAL = ("turns",)
+"""Knobs that only records have whose schedules need them."""
 _DENSE = ("tile_b", "tile_ci", "tile_co", "oc_nthread")
 """The knobs of published records of dense layers."""
 _PUBLISHED = (*_SPLITS, "oc_nthread", "h_nthread")
@@ -53,6 +55,7 @@ def entity_of(schedule: Schedule, operator: GemmOperator) -> Entity:
         ("acc_slots", "ot", schedule.acc_slots),
         ("flat", "ot", schedule.flat),
         ("skip_padding", "ot", schedule.skip_padding),
+        *((("turns", "ot", schedule.turns),) if schedule.turns else ()),
     )
 
 
@@ -82,6 +85,7 @@ def schedule_of(entity: Sequence[tuple[str, str, Any]], operator: GemmOperator) 
         weights_outer=_flag(knobs, "weights_outer"),
         flat=flat,
         skip_padding=_flag(knobs, "skip_padding"),
+        turns=_count(knobs, "turns", 0) if "turns" in knobs else 0,
     )
 
 
@@ -106,7 +110,7 @@ def _extents(operator: GemmOperator) -> dict[str, int]:
 def _knobs(entity: Sequence[tuple[str, str, Any]], operator: GemmOperator) -> dict[str, Any]:
     knobs: dict[str, Any] = {}
     for name, kind, value in entity:
-        if name not in (*_SPLITS, *_CHOICES):
+        if name not in (*_SPLITS, *_CHOICES, *_OPTIONAL):
             raise TuningError(f"knob {shown(name)} is unknown; allowed: {', '.join((*_SPLITS, *_CHOICES))}")
         if name in knobs:
             raise TuningError(f"knob {name} is given twice")

@@ -15,6 +15,7 @@ from vta.config.targets import TARGETS
 from vta.errors import TuningError
 from vta.records.knobs import fitting_schedule
 from vta.records.log import Record, line_start, parse_line, target_of
+from vta.records.region import fitting_choice, ranked_choices, region_identity
 from vta.records.workload import Workload, workload_of
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
@@ -23,6 +24,9 @@ from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators
 
 __all__ = ["SHIPPED", "ShippedSchedules", "shipped_folder", "shipped_records"]
+
+_CHOICE = '"choice": '
+"""What only lines of choices have."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,15 @@ class ShippedSchedules:
         """The shipped schedule of an operator, or the default one."""
         return self.find(operator, hw) or choose_schedule(operator, hw)
 
-    def choose_region(self, region: RegionOperators, hw: HardwareConfig) -> None:
-        """Nothing: shipped schedules are for operators on their own, whatever region these are in."""
+    def choose_region(self, region: RegionOperators, hw: HardwareConfig) -> tuple[Schedule | None, ...] | None:
+        """What was chosen for the operators of this very region together; None if nothing was, or it does not fit."""
+        known = _choice_lines(hw.bitstream)
+        if not known:
+            return None
+        identity = region_identity(region, hw)
+        records = (parse_line(line).record for line in known if identity in line)
+        choices = ranked_choices(record for record in records if record is not None)
+        return fitting_choice(choices.get((hw.model, identity), []), region, hw)[0]
 
     def find(self, operator: GemmOperator, hw: HardwareConfig) -> Schedule | None:
         """The shipped schedule of an operator, if there is one and it fits."""
@@ -77,7 +88,15 @@ def shipped_records(workload: Workload, hw: HardwareConfig) -> tuple[Record, ...
     source = _source(hw.target, hw.bitstream)
     found = [] if source is None else _lines_by_start(hw.bitstream).get(line_start(source, workload), [])
     records = (parse_line(line).record for line in found)
-    return tuple(sorted((record for record in records if record is not None), key=lambda record: record.cost))
+    alone = (record for record in records if record is not None and record.place is None)
+    return tuple(sorted(alone, key=lambda record: record.cost))
+
+
+@cache
+def _choice_lines(geometry: str) -> tuple[str, ...]:
+    """The lines of a geometry's log that belong to choices for whole regions."""
+    lines = (line for found in _lines_by_start(geometry).values() for line in found)
+    return tuple(line for line in lines if _CHOICE in line)
 
 
 @cache

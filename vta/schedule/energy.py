@@ -27,8 +27,9 @@ def energy_of(counters: Counters, hw: HardwareConfig, technology: Technology) ->
 
     A product adds to an accumulator. A micro-op of GEMM reads a micro-op, a row of input, of weights and of the accumulator, and
     writes one of the accumulator and of the output; one with reset writes these two; one of ALU reads two rows of the
-    accumulator and writes the two; with the requantize unit each counts as one of its own, which multiplies. Loads write to the
-    chip, stores read the output. DRAM moves these and the instructions.
+    accumulator and writes the two; with the requantize unit each counts as one of its own, which multiplies. Rows that products
+    requantize are no micro-ops: they are counted as what is stored beyond those of ALU. Loads write to the chip, stores read
+    the output. DRAM moves these and the instructions.
     """
     lanes = hw.batch * hw.block
     executed = counters.gemm_uops + counters.reset_uops + counters.alu_uops
@@ -43,13 +44,14 @@ def energy_of(counters: Counters, hw: HardwareConfig, technology: Technology) ->
         "out": executed + counters.out_bytes / hw.elem_bytes(MemoryType.OUT),
     }
     product = technology.multiply_pj((_INPUT_BITS, _INPUT_BITS)) + technology.add_pj(hw.acc_bits)
-    scalar = technology.add_pj(hw.acc_bits)
+    scalar, passes = technology.add_pj(hw.acc_bits), float(counters.alu_uops)
     if hw.requantize_unit:
+        passes = max(passes, counters.out_bytes / hw.elem_bytes(MemoryType.OUT))
         scalar = _REQUANTIZE_SUMS * scalar + technology.multiply_pj((hw.acc_bits, hw.acc_bits))
     moved = sum(counters.dram_bytes.values()) + counters.instructions * INSTRUCTION_BYTES
     parts = {
         "mac": counters.macs * product,
-        "alu": counters.alu_uops * lanes * scalar,
+        "alu": passes * lanes * scalar,
         **{name: count * _access_pj(MemoryType[name.upper()], hw, technology) for name, count in rows.items()},
         "dram": moved * technology.dram_byte_pj,
     }

@@ -31,6 +31,9 @@ class Schedule:
     """Where no term looks beyond its own position, rows and columns are one axis of `tile_w`."""
     skip_padding: bool = False
     """Leave out the products with zero padding: fewer products, in more instructions, where a tile lies at an edge."""
+    turns: int = 0
+    """Above 0: tiles of the next operator of the region run between those of this one. Each follows so many tiles after the last
+    one that it reads of. That is so with the requantize unit, where both operators fit on chip together."""
 
     @classmethod
     def smallest(cls) -> Schedule:

@@ -4,8 +4,8 @@
 
 namespace vta {
 
-ChannelVectors::ChannelVectors(Stream& stream, const vta_gemm_operator& op, bool whole)
-    : stream_(stream), blocks_(op.output.blocks), whole_(whole) {
+ChannelVectors::ChannelVectors(Stream& stream, const vta_gemm_operator& op, const vta_gemm_schedule& schedule)
+    : stream_(stream), blocks_(op.output.blocks), base_(schedule.acc_base), whole_(schedule.vectors_whole != 0) {
   count_ = op.accumulator_init ? 1 : 0;
   for (int64_t i = 0; i < op.step_count; ++i) {
     const vta_epilogue_step& step = op.steps[i];
@@ -28,9 +28,9 @@ void ChannelVectors::load(const Box& tile) {
   if (count_ == 0 || loaded_ == wanted) return;
   loaded_ = wanted;
   if (whole_) {
-    stream_.load({Memory::kAcc, 0, Segment::kConstants, first_, count_ * blocks_});
+    stream_.load({Memory::kAcc, base_, Segment::kConstants, first_, count_ * blocks_});
   } else {
-    stream_.load({Memory::kAcc, 0, Segment::kConstants, first_ + tile.block, tile.blocks, count_, blocks_});
+    stream_.load({Memory::kAcc, base_, Segment::kConstants, first_ + tile.block, tile.blocks, count_, blocks_});
   }
 }
 

@@ -57,7 +57,7 @@ GemmTemplate::GemmTemplate(Stream& stream, const vta_gemm_operator& op, const vt
     : stream_(stream),
       op_(op),
       schedule_(schedule),
-      vectors_(stream, op, schedule.vectors_whole != 0),
+      vectors_(stream, op, schedule),
       reduction_(stream, op, schedule),
       reaches_all_(!schedule.skip_padding && std::none_of(op.terms, op.terms + op.term_count, dilated)) {
   check(schedule);
@@ -90,7 +90,8 @@ void GemmTemplate::run() {
 
 void GemmTemplate::emit_tile(const Box& tile) {
   acc_slot_ = (acc_slot_ + 1) % schedule_.acc_slots;
-  const int64_t acc = schedule_.vectors + acc_slot_ * schedule_.acc_slot;
+  const int64_t acc = schedule_.acc_base + schedule_.vectors + acc_slot_ * schedule_.acc_slot;
+  if (schedule_.interleaved) kept_ = -1;
   vectors_.load(tile);
   start(tile, acc);
   Unwritten unwritten(tile.blocks);

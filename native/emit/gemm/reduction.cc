@@ -20,7 +20,7 @@ Reduction::Reduction(Stream& stream, const vta_gemm_operator& op, const vta_gemm
     : stream_(stream),
       terms_(op.terms),
       schedule_(schedule),
-      inputs_(0, schedule.inp_slot, schedule.inp_slots),
+      inputs_(schedule.inp_base, schedule.inp_slot, schedule.inp_slots),
       weights_(stream, op, schedule) {}
 
 bool Reduction::can_finish(int64_t index) const {

@@ -55,9 +55,9 @@ std::vector<WeightBlock> nonzero_blocks(const Term& t, const Box& tile, const Re
 Weights::Weights(Stream& stream, const vta_gemm_operator& op, const vta_gemm_schedule& schedule)
     : stream_(stream),
       terms_(op.terms),
-      slots_(schedule.wgt_fixed, schedule.wgt_slot, schedule.wgt_slots),
+      slots_(schedule.wgt_base + schedule.wgt_fixed, schedule.wgt_slot, schedule.wgt_slots),
       fixed_at_(static_cast<size_t>(op.term_count), {-1, -1}) {
-  int64_t base = 0;
+  int64_t base = schedule.wgt_base;
   for (int64_t i = 0; i < op.term_count; ++i) {
     fixed_base_.push_back(base);
     base += fixed_rows(op.terms[i], schedule.tile_co);

@@ -10,7 +10,7 @@ from tests.attention_graphs import Attention, attention_graph, matmul_graph
 from tests.integer_graphs import BASELINE, FEW_UOPS, TINY
 from tests.oracles.emitter.gemm import emit_gemm
 from tests.oracles.emitter.stream import OracleStream
-from vta.codegen.region import plan_memory
+from vta.codegen.memory import plan_memory
 from vta.codegen.stream import Stream
 from vta.codegen.templates import emit_operator
 from vta.compiler.compile import compile_graph, graph_regions

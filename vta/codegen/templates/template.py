@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from vta.codegen.gemm_description import FROM_BOTTOM, Placement
 from vta.codegen.stream import Stream
 from vta.codegen.templates.emission import emit_operator
 from vta.config.hardware import HardwareConfig
@@ -97,7 +98,13 @@ class Template(SingleSourceOperator):
 
 
 @emit_operator.register
-def _(operator: Template, stream: Stream, addresses: Mapping[str, int], schedule: Schedule | None) -> None:
+def _(
+    operator: Template,
+    stream: Stream,
+    addresses: Mapping[str, int],
+    schedule: Schedule | None,
+    placement: Placement = FROM_BOTTOM,
+) -> None:
     operator.emit(stream, addresses)
 
 

@@ -1,0 +1,179 @@
+"""Chooses the schedules of whole regions on configs with the requantize unit, and puts them into the folder `tuning`.
+
+    python -m benchmarks.shipped_regions --models DIR [--config CONFIG] [--seconds N] [NAME...]
+
+Compiling takes them for the same networks, and nothing else does. The search begins with what compiling would take, changes the
+schedule of one operator at a time, and keeps what the cycle engine likes better; it ends when a round brings nothing, or after
+`--seconds` for a network. DIR holds the files of `benchmarks.models`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.shipped_records import known_records, write
+from benchmarks.units import chosen
+from vta.codegen.interleave import pairs_of
+from vta.codegen.region_timing import RegionTimer
+from vta.compiler.compile import compile_model, graph_regions
+from vta.compiler.schedules import Schedules
+from vta.config.hardware import HardwareConfig
+from vta.errors import CompileError
+from vta.records.knobs import entity_of
+from vta.records.log import Record, record_of
+from vta.records.measurement import Measurement
+from vta.records.region import choice_records, region_identity
+from vta.records.shipped import SHIPPED
+from vta.records.workload import workload_of
+from vta.schedule.choose import choose_schedule
+from vta.schedule.resources import broken_limits
+from vta.schedule.schedule import Schedule
+from vta.schedule.strips import row_strips
+from vta.schedule.tile_sizes import equal_sizes
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.operator import RegionOperators
+
+CONFIG = "sim_rq"
+_ROWS = (1, 2, 3, 4, 5, 7, 8, 10, 14, 20, 28)
+_SMALLER = (("inp", "acc"), ("inp",), ("acc",), ("inp", "inp", "acc", "acc"), ("acc", "acc"), ("inp", "acc", "acc"))
+"""Buffers that are halved for the compiler's choice."""
+_LAGS = (2, 3, 5, 8)
+_SMALL = 4_000_000
+"""Cycles of a region that is timed whole for every choice."""
+
+Choice = tuple[Schedule | None, ...]
+
+
+def with_less(hw: HardwareConfig, buffers: Sequence[str]) -> HardwareConfig:
+    """The config with buffers of half the size, for each time that they are named."""
+    keys = {f"log_{name}_buff_size": buffers.count(name) for name in buffers}
+    return replace(hw, **{key: getattr(hw, key) - halvings for key, halvings in keys.items()})
+
+
+def candidates(operator: GemmOperator, current: Schedule, hw: HardwareConfig) -> Iterator[Schedule]:
+    """Schedules to try in place of one that an operator has."""
+    for buffers in ((), *_SMALLER):
+        yield from _default(operator, with_less(hw, buffers))
+    for rows in _ROWS:
+        if (strips := row_strips(operator, rows, hw)) is not None:
+            yield from (strips, replace(strips, inp_slots=2 * strips.inp_slots), replace(strips, weights_outer=True))
+    yield replace(current, weights_outer=not current.weights_outer)
+    for factor in (2, 0.5):
+        yield replace(current, inp_slots=max(1, int(current.inp_slots * factor)))
+        yield replace(current, wgt_slots=max(1, int(current.wgt_slots * factor)))
+    yield from _other_sizes(operator.laid_out(current), current)
+
+
+def _default(operator: GemmOperator, hw: HardwareConfig) -> list[Schedule]:
+    try:
+        return [choose_schedule(operator, hw)]
+    except CompileError:
+        return []
+
+
+def _other_sizes(operator: GemmOperator, current: Schedule) -> Iterator[Schedule]:
+    out = operator.output
+    extents = {"tile_co": out.blocks, "tile_h": out.height, "tile_w": out.width, "tile_ci": operator.main_term.source.blocks}
+    for name, extent in extents.items():
+        sizes, size = equal_sizes(extent), getattr(current, name)
+        yield from (replace(current, **{name: other}) for other in [each for each in sizes if each < size][-1:])
+        yield from (replace(current, **{name: other}) for other in [each for each in sizes if each > size][:1])
+
+
+class Search:
+    """The best choice for a region so far."""
+
+    def __init__(self, region: RegionOperators, hw: HardwareConfig) -> None:
+        self._region = region
+        self._hw = hw
+        self._timer = RegionTimer(region, hw)
+        self.best: Choice = Schedules(SHIPPED, hw).of_region(region)
+        self.cycles = self._timer.cycles(self.best)
+        self._near: dict[int, int] = {}
+
+    def run(self, seconds: float) -> None:
+        """Change one schedule at a time until a round brings nothing."""
+        end = time.monotonic() + seconds
+        before = None
+        while before != self.cycles and time.monotonic() < end:
+            before = self.cycles
+            for index, operator in enumerate(self._region.operators):
+                schedule = self.best[index]
+                if operator.tuned is None or schedule is None or time.monotonic() > end:
+                    continue
+                tried = [replace(each, turns=schedule.turns) for each in candidates(operator.tuned, schedule, self._hw)]
+                tried += [replace(schedule, turns=lag) for lag in _LAGS if schedule.turns]
+                for other in dict.fromkeys(tried):
+                    self._offer(index, operator.tuned, other)
+
+    def _offer(self, index: int, operator: GemmOperator, schedule: Schedule) -> None:
+        if broken_limits(operator.laid_out(schedule), schedule, self._hw):
+            return
+        choice = (*self.best[:index], schedule, *self.best[index + 1 :])
+        if len(self._pairs(choice)) < len(self._pairs(self.best)):
+            return
+        try:
+            cycles = self._timer.cycles(choice) if self._helps_near(choice, index) else self.cycles
+        except CompileError:
+            return
+        if cycles < self.cycles:
+            self.best, self.cycles = choice, cycles
+            self._near.clear()
+
+    def _helps_near(self, choice: Choice, index: int) -> bool:
+        """Whether a choice is better for an operator and those beside it; of a small region nothing is left out by that."""
+        if self.cycles < _SMALL:
+            return True
+        if index not in self._near:
+            self._near[index] = self._timer.cycles_near(self.best, index)
+        return self._timer.cycles_near(choice, index) < self._near[index]
+
+    def _pairs(self, choice: Choice) -> tuple[object, ...]:
+        return pairs_of(self._region.operators, choice, self._hw)
+
+    def records(self) -> list[Record]:
+        """What says so in a log."""
+        made, positions = [], []
+        for index, (operator, schedule) in enumerate(zip(self._region.operators, self.best, strict=True)):
+            if (tuned := operator.tuned) is None or schedule is None:
+                continue
+            alone = RegionTimer(RegionOperators(operator.name, (operator,), operator.sources, (operator.stored,)), self._hw)
+            cycles = alone.cycles([replace(schedule, turns=0)])
+            result = Measurement((cycles / self._hw.platform.clock_hz,), cycles)
+            made.append(record_of(workload_of(tuned, self._hw), self._hw, entity_of(schedule, tuned), -1, result, "cycle"))
+            positions.append(index)
+        return choice_records(made, region_identity(self._region, self._hw), positions, self.cycles)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Search, network by network."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--config", default=CONFIG)
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("-o", "--output", type=Path, default=Path(__file__).resolve().parents[1] / "tuning", metavar="DIR")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args(argv)
+    hw = HardwareConfig.named(options.config)
+    path = options.output / f"{hw.bitstream}.log"
+    for network, model in chosen(options.models, options.names):
+        for region in graph_regions(compile_model(model, hw).graph, hw):
+            search = Search(region, hw)
+            before = search.cycles
+            search.run(options.seconds)
+            known, identity = known_records(path), region_identity(region, hw)
+            others = [
+                each for records in known.values() for each in records if each.place is None or each.place.region != identity
+            ]
+            write(path, {"": [*others, *search.records()]})
+            print(f"{network:45} {region.name:10} {before:>12,} {search.cycles:>12,}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
