@@ -21,7 +21,7 @@ from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.gpu_check import check_kernels, nodes_of_kernels
-from vta.runtime.host_options import HostOptions, require_compiler
+from vta.runtime.host_options import HostOptions, require_compiler, require_onnxruntime
 from vta.runtime.host_steps import present, run_on_host
 from vta.runtime.loaded_module import LoadedModule, RunSettings
 from vta.runtime.loaded_region import LoadedRegion
@@ -59,6 +59,8 @@ class Module(LoadedModule):
         self._kernel_plan = _library_plan(compiled, host) if host.compiled and self.host.gpu is None else None
         if host.compiled and self.host.gpu is None and self._kernel_plan is None:
             require_compiler()
+        if self.host.onnxruntime:
+            require_onnxruntime()
         self._loaded: list[LoadedRegion] = []
         self._closed = False
         self._quantizes = quantizes(compiled.graph)
@@ -149,7 +151,7 @@ class Module(LoadedModule):
 
     def _host_plan(self) -> Plan:
         """The plan with the host part as the options want it; kernels are compiled when they are first needed."""
-        if not self.host.compiled and self.host.gpu is None:
+        if self.host.by_references:
             return self._plan
         if self._kernel_plan is None:
             from vta.runtime.kernel_engines import with_kernels
