@@ -9,7 +9,8 @@ import vta.host.kernels.elementwise
 import vta.host.kernels.indexed
 import vta.host.kernels.moves
 import vta.host.kernels.neighbours
-import vta.host.kernels.quantized  # noqa: F401  (these declare the rules of operators)
+import vta.host.kernels.quantized
+import vta.host.kernels.rescale  # noqa: F401  (these declare the rules of operators)
 from vta.host.kernels.anchors import is_anchor, works_in_blocks
 from vta.host.kernels.group import Group
 from vta.host.kernels.pointwise import is_elementwise, is_pointwise, kind_of

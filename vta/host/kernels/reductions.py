@@ -18,7 +18,7 @@ from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.reduce import ArgAttributes, ReduceAttributes
 from vta.support.dataclass import dataclass
 
-__all__ = ["REDUCTIONS", "Reduced", "arg_extreme", "reduced", "reduction"]
+__all__ = ["REDUCTIONS", "Reduced", "arg_extreme", "reduced", "reduced_rows", "reduction"]
 
 REDUCTIONS: dict[str, Combine] = {ops.SUM: "add", ops.MEAN: "add", ops.PROD: "mul", ops.MAX: "max", ops.MIN: "min"}
 
@@ -75,7 +75,7 @@ def reduced(name: str, data: Value, axes: Sequence[int], combine: Combine, lanes
     if rank - 1 in axes and data.shape[-1] >= lanes:
         return _along_rows(name, data, axes, combine, lanes)
     stage = _stage(name, data, axes, combine, const(identity(combine, data.dtype), data.dtype), data.shape)
-    return Reduced(_kept(stage.output, data, axes), (stage,), _steps(stage, lanes))
+    return Reduced(_kept(stage.output, data, axes), (stage,), reduced_rows(stage, lanes))
 
 
 def _stage(
@@ -101,7 +101,7 @@ def _kept(buffer: Buffer, data: Value, axes: Sequence[int]) -> Value:
     return Value(shape, buffer.dtype, at)
 
 
-def _steps(stage: Stage, lanes: int) -> tuple[Step, ...]:
+def reduced_rows(stage: Stage, lanes: int) -> tuple[Step, ...]:
     """Vectors along the last axis that stays, around which is the reduction; threads share the others."""
     name, kept = stage.name, [axis.name for axis in stage.axes]
     if not kept:

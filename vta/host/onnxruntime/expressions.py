@@ -8,14 +8,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vta.host.kernels.pointwise import pointwise_value
-from vta.host.kernels.values import Value, plain_point
+from vta.host.kernels.quantized_pools import mean_levels
+from vta.host.kernels.values import Point, Value, plain_point
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, const, load
 from vta.host.onnxruntime.writer import ModelWriter, Tensor, refusal
 from vta.ir import names as ops
 from vta.ir.graph import Node
 
-__all__ = ["elementwise"]
+__all__ = ["elementwise", "mean_of_levels"]
 
 _WIDE_BITS = 63
 _NARROW = ("int8", "uint8", "int16")
@@ -34,26 +35,46 @@ _FLOAT32_ALONE = ("erf",)
 
 def elementwise(writer: ModelWriter, node: Node, inputs: Sequence[Tensor]) -> Tensor:
     """Write an operator that has an elementwise rule. Raises `DeviceError` naming it if ONNX has nothing for a part of it."""
-    tensors: dict[Buffer, Tensor] = {}
+    held = _Held(writer)
+    values = [_value_of(source, tensor, held) for source, tensor in zip(node.inputs, inputs, strict=True)]
+    return _Expressions(writer, node, held.tensors).written(pointwise_value(node, values, held.constant).at(_point(node)))
 
-    def value_of(source: Node, tensor: Tensor) -> Value:
-        if source.op == ops.CONSTANT and source.value is not None and source.value.size == 1:
-            number = const(source.value.item(), source.dtype)
-            return Value(source.shape, source.dtype, lambda point: number)
-        return held(source.shape, source.dtype, tensor)
 
-    def held(shape: tuple[int, ...], dtype: str, tensor: Tensor) -> Value:
-        buffer = Buffer(f"x{len(tensors)}", shape, dtype)
-        tensors[buffer] = tensor
+def mean_of_levels(writer: ModelWriter, node: Node, sums: Tensor) -> Tensor:
+    """Write what an average of scaled integers makes of the sums of its windows."""
+    held = _Held(writer)
+    value = held.value(node.shape, sums.dtype, sums)
+    levels = mean_levels(node, held.constant)
+    return _Expressions(writer, node, held.tensors).written(levels(value.at(_point(node)), _point(node)))
+
+
+def _point(node: Node) -> Point:
+    return plain_point([Var(f"a{at}") for at in range(len(node.shape))])
+
+
+def _value_of(source: Node, tensor: Tensor, held: _Held) -> Value:
+    if source.op == ops.CONSTANT and source.value is not None and source.value.size == 1:
+        number = const(source.value.item(), source.dtype)
+        return Value(source.shape, source.dtype, lambda point: number)
+    return held.value(source.shape, source.dtype, tensor)
+
+
+class _Held:
+    """The tensors that stand for buffers of an expression."""
+
+    def __init__(self, writer: ModelWriter) -> None:
+        self._writer = writer
+        self.tensors: dict[Buffer, Tensor] = {}
+
+    def value(self, shape: tuple[int, ...], dtype: str, tensor: Tensor) -> Value:
+        """A tensor as a value."""
+        buffer = Buffer(f"x{len(self.tensors)}", shape, dtype)
+        self.tensors[buffer] = tensor
         return Value(shape, dtype, lambda point: load(buffer, [place.whole for place in point]))
 
-    def make_constant(values: NDArray[Any]) -> Value:
-        return held(values.shape, values.dtype.name, writer.constant(values))
-
-    values = [value_of(source, tensor) for source, tensor in zip(node.inputs, inputs, strict=True)]
-    axes = [Var(f"a{at}") for at in range(len(node.shape))]
-    expression = pointwise_value(node, values, make_constant).at(plain_point(axes))
-    return _Expressions(writer, node, tensors).written(expression)
+    def constant(self, values: NDArray[Any]) -> Value:
+        """An array as a value."""
+        return self.value(values.shape, values.dtype.name, self._writer.constant(values))
 
 
 class _Expressions:

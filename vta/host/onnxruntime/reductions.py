@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from vta.host.kernels.quantized_pools import averages_reals
+from vta.host.onnxruntime.expressions import mean_of_levels
 from vta.host.onnxruntime.writer import ModelWriter, Tensor, refusal
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_activation import ClipAttributes, LeakyReluAttributes
 from vta.ir.ops.nn_norm import BatchNormAttributes, LRNAttributes, SoftmaxAttributes
 from vta.ir.ops.nn_pool import AvgPool2DAttributes, Pool2DAttributes, SumPool2DAttributes
+from vta.ir.ops.qnn import base_attributes
 from vta.ir.ops.reduce import ArgAttributes, ReduceAttributes
 
 __all__ = ["REDUCTIONS", "has_reduction"]
@@ -67,12 +70,24 @@ def _avg_pool(writer: ModelWriter, node: Node, inputs: Sequence[Tensor]) -> Tens
 
 
 def _sum_pool(writer: ModelWriter, node: Node, inputs: Sequence[Tensor]) -> Tensor:
-    attrs = attrs_of(node, SumPool2DAttributes)
+    return _window_sums(writer, node, inputs[0], attrs_of(node, SumPool2DAttributes))
+
+
+def _window_sums(writer: ModelWriter, node: Node, data: Tensor, attrs: SumPool2DAttributes) -> Tensor:
+    """Sums of windows of bytes, as int32."""
     channels = node.shape[1]
     weight = writer.constant(np.full((channels, 1, *attrs.pool_size), attrs.factor, np.int8))
-    return writer.apply(
-        "ConvInteger", [inputs[0], weight], "int32", strides=attrs.strides, pads=_pads(attrs, node), group=channels
-    )
+    return writer.apply("ConvInteger", [data, weight], "int32", strides=attrs.strides, pads=_pads(attrs, node), group=channels)
+
+
+def _scaled_average(writer: ModelWriter, node: Node, inputs: Sequence[Tensor]) -> Tensor:
+    if averages_reals(node):
+        raise refusal(node, "its windows divide by different numbers")
+    if node.op == ops.QNN_GLOBAL_AVG_POOL2D:
+        sums = _over(writer, "ReduceSum", writer.cast(inputs[0], "int32"), _SPATIAL, True)
+    else:
+        sums = _window_sums(writer, node, inputs[0], base_attributes(SumPool2DAttributes, node.attrs))
+    return mean_of_levels(writer, node, sums)
 
 
 def _reduced(writer: ModelWriter, node: Node, inputs: Sequence[Tensor]) -> Tensor:
@@ -148,6 +163,8 @@ REDUCTIONS: dict[str, Callable[[ModelWriter, Node, Sequence[Tensor]], Tensor]] =
     ops.MAX_POOL2D: _max_pool,
     ops.AVG_POOL2D: _avg_pool,
     ops.SUM_POOL2D: _sum_pool,
+    ops.QNN_AVG_POOL2D: _scaled_average,
+    ops.QNN_GLOBAL_AVG_POOL2D: _scaled_average,
     ops.GLOBAL_AVG_POOL2D: _over_images("ReduceMean"),
     ops.GLOBAL_MAX_POOL2D: _over_images("ReduceMax"),
     ops.SOFTMAX: _softmax,
