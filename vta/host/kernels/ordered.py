@@ -13,7 +13,7 @@ from vta.ir.ops.indexed import TopKAttributes
 
 __all__ = ["MOST_ORDERED", "top_k"]
 
-MOST_ORDERED = 1 << 14
+MOST_ORDERED = 1 << 12
 """Values along an axis: for more it takes less time to sort."""
 
 
