@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from vta.host.engine import compile_host, describe_host
+from vta.host.kernels.convolution_shape import TileSource
 from vta.host.llvm.target import host_target
 from vta.host.part import HostPart
 from vta.host.processors import CpuTarget
@@ -38,8 +39,14 @@ def host_part(
     options: HostOptions,
     kept: Collection[Node] = (),
     only: Collection[Node] | None = None,
+    tiles: TileSource | None = None,
 ) -> tuple[HostPart, set[Node]]:
-    """The kernels for a processor of what the host computes, and the values that others than kernels read."""
+    """The kernels for a processor of what the host computes, and the values that others than kernels read.
+
+    `tiles`, if given, are asked alone, and schedules of whole kernels are not.
+    """
     chosen, wanted = host_calls(plan, graph, kept, only)
-    tiles, schedules = recorded_tiles(options.records), recorded_schedules(options.records)
-    return describe_host(graph, chosen, list(wanted), target, tiles, schedules), wanted
+    if tiles is not None:
+        return describe_host(graph, chosen, list(wanted), target, tiles), wanted
+    recorded, schedules = recorded_tiles(options.records), recorded_schedules(options.records)
+    return describe_host(graph, chosen, list(wanted), target, recorded, schedules), wanted
