@@ -114,7 +114,9 @@ class Module(LoadedModule):
 
     def run_values(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
         """See `LoadedModule.run_values`."""
-        with self._in_use():
+        self.check_open()
+        with self.device.exclusive():
+            self.check_open()
             return self._run(self._host_plan(), inputs, self._run_options(settings), by_operator=settings.times)
 
     def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
