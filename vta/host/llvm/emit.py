@@ -285,7 +285,7 @@ class _Emitter:
                 first, second = self.alike(self.value(left), self.value(right), left.dtype)
                 return binary_value(self.builder, operation, first, second, left.dtype)
             case Unary(operation, operand):
-                return unary_value(self.builder, operation, self.value(operand), operand.dtype)
+                return unary_value(self.builder, operation, self.value(operand), operand.dtype, self.target)
             case Select(condition, then, otherwise):
                 return self.select(condition, then, otherwise)
             case Cast(operand, dtype):
