@@ -256,12 +256,17 @@ class Module(LoadedModule):
         start = time.perf_counter()
         loaded = self._loaded[step.index]
         for binding, slot in zip(step.region.inputs, step.sources, strict=True):
-            if binding.node not in self._places or binding.node.name not in (on_device or ()):
+            if binding.node in step.packed:
+                loaded.write_packed(binding, present(values[slot]))
+            elif binding.node not in self._places or binding.node.name not in (on_device or ()):
                 loaded.write(binding, present(values[slot]))
         tally.results.append((step.region, loaded.run(options, by_operator)))
         for binding, slot in zip(step.region.outputs, step.targets, strict=True):
             stays = on_device is not None and binding.node in self._left
-            values[slot] = np.empty(binding.node.shape, binding.node.dtype) if stays else loaded.read(binding)
+            if stays:
+                values[slot] = np.empty(binding.node.shape, binding.node.dtype)
+            else:
+                values[slot] = loaded.read_packed(binding) if binding.node in step.packed else loaded.read(binding)
         tally.seconds += time.perf_counter() - start
 
 
