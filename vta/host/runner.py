@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import DeviceError
-from vta.host.plan import KernelPlan
+from vta.host.plan import KernelPlan, PlanTensor
 from vta.native import ffi, lib
 from vta.support.dataclass import dataclass
 
@@ -17,6 +19,7 @@ __all__ = ["Functions", "PlanRunner", "WorkerThreads", "address"]
 
 Array = NDArray[Any]
 _ALIGNMENT = 64
+_LARGE_BYTES = 1 << 16
 
 
 def address(array: Array) -> int:
@@ -43,6 +46,31 @@ class WorkerThreads:
         self.handle: Any = ffi.gc(handle, lib.vta_host_threads_destroy) if threads > 1 else handle
 
 
+class _OutputMemory:
+    """Memory of a large output, taken again once nobody has the array: the system gives new memory page by page."""
+
+    def __init__(self, item: PlanTensor) -> None:
+        self._item = item
+        self._dtype = np.dtype(item.dtype)
+        self._nbytes = prod(item.shape) * self._dtype.itemsize
+        self._memory: memoryview | None = None
+        self._given: Callable[[], Array | None] = lambda: None
+
+    def array(self) -> Array:
+        """An array that nobody else has; its values are anything."""
+        item = self._item
+        if self._nbytes < _LARGE_BYTES or self._given() is not None:
+            return np.empty(item.shape, item.dtype)
+        if self._memory is None:
+            whole = np.empty(self._nbytes + _ALIGNMENT, np.uint8)
+            start = -address(whole) % _ALIGNMENT
+            # No array, so that arrays made of this one refer to it, and not past it.
+            self._memory = whole[start : start + self._nbytes].data
+        flat = np.frombuffer(self._memory, self._dtype)
+        self._given = weakref.ref(flat)
+        return flat.reshape(item.shape)
+
+
 @dataclass(frozen=True)
 class _Bench:
     """What one run at a time works with."""
@@ -52,6 +80,7 @@ class _Bench:
     arena: Array
     nanoseconds: Any
     """int64_t[]: of each call."""
+    outputs: tuple[_OutputMemory, ...]
 
 
 class PlanRunner:
@@ -79,8 +108,8 @@ class PlanRunner:
         except IndexError:
             bench = self._new_bench()
         made = dict(zip(self._inputs, map(np.ascontiguousarray, inputs), strict=True))
-        for item in self._made:
-            made[item.place] = np.empty(item.shape, item.dtype)
+        for item, memory in zip(self._made, bench.outputs, strict=True):
+            made[item.place] = memory.array()
         for place, array in made.items():
             bench.table[place] = ffi.from_buffer(array)
         lib.vta_host_run(self._calls, len(self.plan.calls), bench.table, self._threads.handle, bench.nanoseconds)
@@ -107,4 +136,5 @@ class PlanRunner:
                 table[at] = ffi.cast("void *", start + place.at)
             elif place.kind == "constant":
                 table[at] = ffi.cast("void *", address(self._constants[place.at]))
-        return _Bench(table, arena, ffi.new("int64_t[]", len(self.plan.calls)))
+        nanoseconds = ffi.new("int64_t[]", len(self.plan.calls))
+        return _Bench(table, arena, nanoseconds, tuple(map(_OutputMemory, self._made)))
