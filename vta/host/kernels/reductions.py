@@ -155,11 +155,11 @@ def _along_rows(name: str, data: Value, axes: Sequence[int], combine: Combine, l
         *shared_loops(parts.name, [axis.name for axis in kept]),
     )
     halved, halving = _halved(name, parts, kept, combine)
-    value: Expr = load((halved[-1].output if halved else parts), [*places, index(0)])
-    if whole < size:
-        value = binary(combine, load(stages[0].output, places), value)
+    source = halved[-1].output if halved else parts
+    lanes_left = Axis("lane", source.shape[-1])
+    start = load(stages[0].output, places) if whole < size else first
     total = Buffer(name, tuple(axis.extent for axis in kept), data.dtype)
-    stages += [*halved, Stage(total, kept, value)]
+    stages += [*halved, Stage(total, kept, load(source, [*places, lanes_left.var]), (lanes_left,), combine, start)]
     steps += [*halving, *shared_loops(total.name, [axis.name for axis in kept])]
     return Reduced(_kept(total, data, axes), tuple(stages), tuple(steps))
 
