@@ -230,6 +230,28 @@ def _casts():
     yield call(ops.CAST, [graph_input("x", (37,), "float16")], dtype="int8")
 
 
+def _rescales():
+    parameters = [
+        integers(5, dtype="int32", low=-9, high=9),
+        integers(5, dtype="int32", low=1 << 29),
+        constant(np.int32([-3, 0, 1, 9, 31])),
+    ]
+    for once in (False, True):
+        yield call(ops.RESCALE, [image("int32"), *parameters], once=once, zero_point=-7, a_min=-100)
+        yield call(ops.RESCALE, [image("int32"), *parameters, integers(256)], once=once)
+        yield call(
+            ops.RESCALE, [matrix("int32"), *(constant(np.int32([at])) for at in (5, 1 << 30, 4))], once=once, narrow=False, left=3
+        )
+
+
+def _top_ks():
+    for dtype in ("float32", "float64", "int8", "int64"):
+        for largest in (False, True):
+            yield call(ops.TOP_K, [matrix(dtype)], k=7, largest=largest)
+    few = call(ops.RIGHT_SHIFT, [graph_input("x", (2, 40, 3), "int32"), constant(np.int32(28))])
+    yield call(ops.TOP_K, [few], k=40, axis=1)
+
+
 def _softmaxes(op):
     for dtype in ("float32", "float64"):
         yield call(op, [matrix(dtype)])
@@ -378,6 +400,8 @@ EXAMPLES = {
     ops.QNN_LOOKUP: [call(ops.QNN_LOOKUP, [image("int8"), integers(256)])],
     ops.QNN_LEAKY_RELU: list(_leaky()),
     ops.QNN_HARD_SWISH: [call(ops.QNN_HARD_SWISH, [image("int8")], input_scale=0.05, output_scale=0.04)],
+    ops.RESCALE: list(_rescales()),
+    ops.TOP_K: list(_top_ks()),
     **_moves(),
 }
 """Calls of inputs and constants, by operator."""

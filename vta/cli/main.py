@@ -58,6 +58,7 @@ COMMANDS = {
     "runtime": "the program that runs compiled networks without Python",
     "boards": "boards, and bitstreams for them",
     "bitstream": "bitstreams from a config, built with open tools",
+    "host": "how fast the processor of the host part is",
     "gpu": "GPUs in the place of the host, and what they need",
     "rpc": "devices on other machines: trackers and servers",
     "doctor": "what is optional: what is installed, and how to install the rest",

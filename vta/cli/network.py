@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from vta.compiler.options import CompileOptions
     from vta.compiler.pipeline import Pass
+    from vta.compiler.profit import HostModel
     from vta.compiler.state import State
     from vta.config.target_list import TargetList
     from vta.schedule.source import ScheduleSource
@@ -30,6 +31,7 @@ __all__ = [
     "compile_for_targets",
     "compile_network",
     "compile_options",
+    "host_rates",
     "import_network",
     "layer_report",
     "lower_network",
@@ -143,9 +145,22 @@ def compile_options(options: argparse.Namespace) -> CompileOptions:
         start=options.start,
         stop=options.stop,
         least_gain=getattr(options, "min_gain", None),
+        host=host_rates(options),
         targets=getattr(options, "target", None) or DEFAULT_TARGETS,
         schedules=_schedules(options),
     )
+
+
+def host_rates(options: argparse.Namespace) -> HostModel:
+    """How fast the host is that decides what pays; by default the core of a board."""
+    from vta.compiler.profit import HostModel
+
+    named = getattr(options, "host_rates", None)
+    if named is None:
+        return HostModel()
+    from vta.compiler.host_rates import host_model
+
+    return host_model(named)
 
 
 def _schedules(options: argparse.Namespace) -> ScheduleSource:

@@ -25,6 +25,7 @@ _PURPOSES = {
     "fpga": "bitstreams with open tools",
     "nets": "networks of public packages, for tests and measurements",
     "notebooks": "notebooks of the examples",
+    "onnxruntime": "the host part by onnxruntime",
     "opencl": "the accelerator as an OpenCL kernel, and GPUs in the place of the host",
     "pynq": "the fabric of Pynq boards",
     "report": "pages for browsers, and figures",

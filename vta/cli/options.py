@@ -259,12 +259,16 @@ def add_host(parser: argparse.ArgumentParser, default: str = "reference") -> Non
     """Add --host and --threads; `default` says what is taken where nothing is asked for."""
     parser.add_argument(
         "--host",
-        choices=("reference", "llvm"),
-        help="what computes the operators that are not on the device: the NumPy references, or kernels that LLVM compiles for "
-        f"this processor, whose floats differ by rounding (default: {default})",
+        choices=("reference", "llvm", "onnxruntime"),
+        help="what computes the operators that are not on the device: the NumPy references, kernels that LLVM compiles for this "
+        f"processor, or onnxruntime; floats of the last two differ by rounding (default: {default})",
     )
     parser.add_argument(
-        "--threads", type=integer(1), default=1, metavar="N", help="threads for compiled kernels (default: %(default)s)"
+        "--threads",
+        type=integer(1),
+        default=1,
+        metavar="N",
+        help="threads for compiled kernels, or onnxruntime (default: %(default)s)",
     )
     parser.add_argument(
         "--trust-library",

@@ -76,6 +76,7 @@ def open_module_device(options: argparse.Namespace, hw: HardwareConfig, progress
     host = HostOptions(
         compiled=getattr(options, "host", None) == "llvm",
         threads=getattr(options, "threads", 1),
+        onnxruntime=getattr(options, "host", None) == "onnxruntime",
         records=_host_records(options),
         trusted=getattr(options, "trust_library", False),
         refuses_foreign=getattr(options, "host", None) == "llvm",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
+from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
 
@@ -42,16 +43,21 @@ class Lifecycle:
             return DeviceStatus(DeviceState.CLOSED, self._error, self._runs)
         return DeviceStatus(DeviceState.FAILED if self._error else DeviceState.READY, self._error, self._runs)
 
-    @contextmanager
-    def using(self) -> Iterator[None]:
+    def using(self) -> AbstractContextManager[None]:
         """Wait for the threads that came before, and keep others away until the block ends; the thread itself may come again.
 
         Raises `DeviceError` if the device is closed.
         """
-        with self._lock:
-            if self._gone:
-                raise DeviceError(f"the {self._name} device {self._gone}")
-            yield
+        return _Turn(self)
+
+    def take(self) -> threading.RLock:
+        """The lock, taken. Raises `DeviceError` if the device is closed."""
+        lock = self._lock
+        lock.acquire()
+        if self._gone:
+            lock.release()
+            raise DeviceError(f"the {self._name} device {self._gone}")
+        return lock
 
     @contextmanager
     def closing(self) -> Iterator[bool]:
@@ -86,6 +92,21 @@ class Lifecycle:
             self._gone = f"belongs to process {os.getppid()}, which opened it"
         elif not idle:
             self._gone = "was in use by another thread when this process was forked"
+
+
+class _Turn:
+    """One use of a device; a class, as a generator takes longer, and every operation has one."""
+
+    __slots__ = ("_life", "_lock")
+
+    def __init__(self, life: Lifecycle) -> None:
+        self._life = life
+
+    def __enter__(self) -> None:
+        self._lock = self._life.take()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._lock.release()
 
 
 class _HasLife(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -49,24 +49,26 @@ def describe_host(
     target: CpuTarget,
     tiles: TileSource | None = None,
     schedules: ScheduleSource | None = None,
+    packed: Collection[Node] = (),
 ) -> HostPart:
     """Find kernels for what of the host's operators has some.
 
     `calls` are the host's operators in topological order; values in `kept` (outputs, inputs of regions) come out row by row.
+    Those of `packed`, images that only regions read or give, may lie in blocks of as many channels as a register holds.
     `schedules` chooses the steps of whole kernels; then `tiles` the tiles of convolutions, before the model does.
     """
-    groups, layouts = host_groups(graph, calls, kept, target)
+    groups, layouts = host_groups(graph, calls, kept, target, packed)
     kernels = [_kernel(group, layouts, target, tiles, schedules) for group in groups]
     return HostPart(tuple(map(_described, groups, kernels)), layouts)
 
 
 def host_groups(
-    graph: Graph, calls: Sequence[Node], kept: Sequence[Node], target: CpuTarget
+    graph: Graph, calls: Sequence[Node], kept: Sequence[Node], target: CpuTarget, packed: Collection[Node] = ()
 ) -> tuple[list[Group], dict[Node, Layout]]:
     """The operators that become one kernel each, and how the values between them lie in memory."""
     users = graph.users()
     groups = find_groups(calls, users, kept)
-    return groups, choose_layouts(groups, users, kept, target.lanes(_FLOAT_BYTES))
+    return groups, choose_layouts(groups, users, kept, target.lanes(_FLOAT_BYTES), packed)
 
 
 def default_kernel(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import vta.host.kernels.elementwise
 import vta.host.kernels.indexed
 import vta.host.kernels.moves
 import vta.host.kernels.neighbours
-import vta.host.kernels.quantized  # noqa: F401  (these declare the rules of operators)
+import vta.host.kernels.quantized
+import vta.host.kernels.rescale  # noqa: F401  (these declare the rules of operators)
 from vta.host.kernels.anchors import is_anchor, works_in_blocks
 from vta.host.kernels.group import Group
 from vta.host.kernels.pointwise import is_elementwise, is_pointwise, kind_of
@@ -71,13 +72,25 @@ def _can_join(
 
 
 def choose_layouts(
-    groups: Sequence[Group], users: Mapping[Node, Sequence[Node]], kept: Iterable[Node], block: int
+    groups: Sequence[Group],
+    users: Mapping[Node, Sequence[Node]],
+    kept: Iterable[Node],
+    block: int,
+    packed: Collection[Node] = (),
 ) -> dict[Node, Layout]:
-    """Values that lie in blocks of channels: those of images that only kernels which like blocks give and read."""
+    """Values that lie in blocks of channels: those of images that only kernels which like blocks give and read.
+
+    Of those in `packed` the other side is an accelerator with such blocks, whose values are what they are, and images.
+    """
     wanted = set(kept)
     inside = {node: group for group in groups for node in group.nodes}
-    layouts: dict[Node, Layout] = {}
+    results = {group.result for group in groups}
+    given = (node for node in packed if node not in results)
+    layouts = {node: Layout(block) for node in given if _is_read_by_elements(node, users[node], inside)}
     for group in groups:
+        if group.result in packed and _gives_blocks(group, layouts):
+            layouts[group.result] = Layout(block)
+            continue
         result = group.result
         readers = users[result]
         if (
@@ -88,6 +101,11 @@ def choose_layouts(
         ):
             layouts[result] = Layout(block, offset=result.dtype == "int8")
     return layouts
+
+
+def _is_read_by_elements(node: Node, readers: Sequence[Node], inside: Mapping[Node, Group]) -> bool:
+    """Whether all that kernels make of a value are elements at its own places."""
+    return all(user in inside and is_elementwise(user) and user.shape == node.shape for user in readers)
 
 
 def _gives_blocks(group: Group, layouts: Mapping[Node, Layout]) -> bool:

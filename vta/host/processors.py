@@ -177,6 +177,11 @@ class CpuTarget:
         """Whether products take one value for all lanes straight from memory."""
         return self.vector_bytes == _WIDEST_BYTES
 
+    @property
+    def scales_vectors(self) -> int:
+        """Values of 32 bits that one instruction multiplies by powers of two; 0 where there is none."""
+        return self.lanes(4) if self.vector_bytes == _WIDEST_BYTES else 0
+
     def lanes(self, item_bytes: int) -> int:
         """Values of a size in one register."""
         return self.vector_bytes // item_bytes

@@ -81,7 +81,7 @@ class Graph:
         if self.states:
             check_states(self)
 
-    @property
+    @cached_property
     def arguments(self) -> tuple[Node, ...]:
         """The inputs that whoever runs the network gives: those that hold no state."""
         held = {state.name for state in self.states}

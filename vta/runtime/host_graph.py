@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vta.ir.graph import Graph
 from vta.ir.interpreter import check_inputs
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_options import HostOptions, has_compiler
 from vta.runtime.host_steps import present, run_on_host
 from vta.runtime.kernel_engines import with_kernels
 from vta.runtime.plan import Plan, RegionStep, make_plan, nodes_inside, without_regions
@@ -58,4 +58,9 @@ def reference_of(compiled: CompiledModule, host: HostOptions) -> HostGraph:
     borders = {item.node for region in compiled.regions for item in (*region.inputs, *region.outputs)}
     inside = {node for region in compiled.regions for node in nodes_inside(region)}
     whole = without_regions(plan, graph)
+    if host.onnxruntime:
+        from vta.runtime.onnx_sessions import with_sessions
+
+        whole = with_sessions(whole, graph, host.threads, inside)
+        return HostGraph(graph, with_kernels(whole, graph, _OPTIONS, borders, inside) if has_compiler() else whole)
     return HostGraph(graph, with_kernels(whole, graph, host, borders, None if host.compiled else inside))

@@ -14,7 +14,7 @@ from vta.support.dataclass import dataclass
 if TYPE_CHECKING:
     from vta.host.gpu.device import GpuDevice
 
-__all__ = ["HostOptions", "has_compiler", "require_compiler"]
+__all__ = ["HostOptions", "has_compiler", "require_compiler", "require_onnxruntime"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -33,6 +33,8 @@ class HostOptions:
     """Whether the library that comes with a module is run wherever it was made; else only one that was made here."""
     refuses_foreign: bool = False
     """Whether a library for another processor is an error; else it is left alone."""
+    onnxruntime: bool = False
+    """By onnxruntime, in the place of the references."""
     gpu: GpuDevice | None = None
     """By kernels on a GPU, in the place of those for this processor."""
     gpu_tiles: tuple[GpuTileChoice, ...] = ()
@@ -41,6 +43,17 @@ class HostOptions:
     """Of those kernels, before tiles."""
     leaves_gpu: bool = False
     """Whether a module's own GPU is left alone."""
+
+    @property
+    def by_references(self) -> bool:
+        """Whether the NumPy references compute all of it."""
+        return not self.compiled and not self.onnxruntime and self.gpu is None
+
+
+def require_onnxruntime() -> None:
+    """Raise `DeviceError` if onnxruntime is not installed."""
+    if find_spec("onnxruntime") is None:
+        raise DeviceError("the host part is to be computed by onnxruntime, which is missing: pip install 'vta[onnxruntime]'")
 
 
 def has_compiler() -> bool:

@@ -14,11 +14,15 @@ __all__ = ["with_kernels"]
 def with_kernels(
     plan: Plan, graph: Graph, options: HostOptions, kept: Collection[Node] = (), only: Collection[Node] | None = None
 ) -> Plan:
-    """Return a plan that gives the same outputs by compiled kernels, floats within rounding.
+    """Return a plan that gives the same outputs by compiled kernels, or sessions of onnxruntime, floats within rounding.
 
     Values in `kept` stay apart from what is computed after them; with `only`, no other operators get kernels.
     """
-    # Each engine needs packages that the other does without.
+    # Each engine needs packages that the others do without.
+    if options.onnxruntime:
+        from vta.runtime.onnx_sessions import with_sessions
+
+        return with_sessions(plan, graph, options.threads)
     if options.gpu is not None:
         from vta.runtime.gpu_kernels import with_gpu_kernels
 

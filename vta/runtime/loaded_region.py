@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.region_program import OperatorRecord, RegionProgram, TensorBinding
 from vta.devices.device import Device, RunOptions, RunResult
-from vta.tile.packing import pack, packed_nbytes, unpack
+from vta.tile.packing import pack, packed_nbytes, packed_shape, unpack
 
 __all__ = ["LoadedRegion"]
 
@@ -46,6 +48,16 @@ class LoadedRegion:
         nbytes = packed_nbytes(node.shape, self._hw, binding.planes)
         data = self._device.read(self._address + self._offsets[binding.symbol], nbytes)
         return unpack(data, node.shape, node.dtype, self._hw)
+
+    def write_packed(self, binding: TensorBinding, array: NDArray[Any]) -> None:
+        """Put a value that lies as on the device where the program expects it."""
+        self._device.write(self._address + self._offsets[binding.symbol], array.reshape(-1).view(np.uint8))
+
+    def read_packed(self, binding: TensorBinding) -> NDArray[Any]:
+        """Return the value of the image as it lies there: (N, blocks, H, W, BLOCK) of bytes, where a batch has one row."""
+        shape = packed_shape(binding.node.shape, self._hw)
+        data = self._device.read(self._address + self._offsets[binding.symbol], prod(shape))
+        return data.view(binding.node.dtype).reshape(*shape[:4], shape[5])
 
     def carry(self, source: TensorBinding, to: TensorBinding) -> None:
         """Put a value of the image in the place of another one of its type, where it does not lie already."""

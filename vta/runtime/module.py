@@ -21,7 +21,7 @@ from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.gpu_check import check_kernels, nodes_of_kernels
-from vta.runtime.host_options import HostOptions, require_compiler
+from vta.runtime.host_options import HostOptions, require_compiler, require_onnxruntime
 from vta.runtime.host_steps import present, run_on_host
 from vta.runtime.loaded_module import LoadedModule, RunSettings
 from vta.runtime.loaded_region import LoadedRegion
@@ -59,6 +59,8 @@ class Module(LoadedModule):
         self._kernel_plan = _library_plan(compiled, host) if host.compiled and self.host.gpu is None else None
         if host.compiled and self.host.gpu is None and self._kernel_plan is None:
             require_compiler()
+        if self.host.onnxruntime:
+            require_onnxruntime()
         self._loaded: list[LoadedRegion] = []
         self._closed = False
         self._quantizes = quantizes(compiled.graph)
@@ -112,7 +114,9 @@ class Module(LoadedModule):
 
     def run_values(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
         """See `LoadedModule.run_values`."""
-        with self._in_use():
+        self.check_open()
+        with self.device.exclusive():
+            self.check_open()
             return self._run(self._host_plan(), inputs, self._run_options(settings), by_operator=settings.times)
 
     def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
@@ -149,7 +153,7 @@ class Module(LoadedModule):
 
     def _host_plan(self) -> Plan:
         """The plan with the host part as the options want it; kernels are compiled when they are first needed."""
-        if not self.host.compiled and self.host.gpu is None:
+        if self.host.by_references:
             return self._plan
         if self._kernel_plan is None:
             from vta.runtime.kernel_engines import with_kernels
@@ -252,12 +256,17 @@ class Module(LoadedModule):
         start = time.perf_counter()
         loaded = self._loaded[step.index]
         for binding, slot in zip(step.region.inputs, step.sources, strict=True):
-            if binding.node not in self._places or binding.node.name not in (on_device or ()):
+            if binding.node in step.packed:
+                loaded.write_packed(binding, present(values[slot]))
+            elif binding.node not in self._places or binding.node.name not in (on_device or ()):
                 loaded.write(binding, present(values[slot]))
         tally.results.append((step.region, loaded.run(options, by_operator)))
         for binding, slot in zip(step.region.outputs, step.targets, strict=True):
             stays = on_device is not None and binding.node in self._left
-            values[slot] = np.empty(binding.node.shape, binding.node.dtype) if stays else loaded.read(binding)
+            if stays:
+                values[slot] = np.empty(binding.node.shape, binding.node.dtype)
+            else:
+                values[slot] = loaded.read_packed(binding) if binding.node in step.packed else loaded.read(binding)
         tally.seconds += time.perf_counter() - start
 
 

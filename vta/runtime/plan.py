@@ -51,6 +51,8 @@ class RegionStep:
     sources: tuple[int, ...]
     targets: tuple[int, ...]
     dead: tuple[int, ...] = ()
+    packed: frozenset[Node] = frozenset()
+    """What of its inputs and outputs lies in the slots as on the device."""
 
 
 class KernelRun(Protocol):

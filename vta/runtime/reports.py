@@ -129,6 +129,9 @@ class CheckReport:
         return f"CheckReport: bit-exact: {self.compared} operators and all outputs equal the reference"
 
 
+_NONE = Counters()
+
+
 def make_report(
     outputs: Outputs,
     results: Sequence[tuple[RegionProgram, RunResult]],
@@ -137,7 +140,7 @@ def make_report(
     steps: Sequence[StepTime] = (),
 ) -> RunReport:
     """Sum over the device runs of one run of a module."""
-    counters = Counters()
+    counters = _NONE
     operators: dict[str, Counters] = {}
     cycles: int | None = None
     for region, result in results:

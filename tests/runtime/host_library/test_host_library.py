@@ -13,7 +13,7 @@ from vta.host import processors
 from vta.host.llvm import link
 from vta.host.llvm.target import cpu_target, host_target
 from vta.host.processors import ARCHITECTURES, architecture_of
-from vta.ir.graph import Graph, call, constant, graph_input
+from vta.ir.graph import Graph, call, graph_input
 from vta.runtime import Module, load, save
 from vta.runtime.artifact.check_host_plan import check_plan
 from vta.runtime.artifact.host_plan import PlannedProcessor, PlannedStep
@@ -182,11 +182,11 @@ def test_what_does_not_link_is_said(monkeypatch):
 
 def test_operators_without_a_kernel_are_steps_of_the_plan():
     x = graph_input("x", (1, 4, 3, 3), "int32")
-    ones = [constant(np.ones(1, np.int32)) for _ in range(3)]
-    graph = Graph((x,), (call("nn.relu", [call("rescale", [call("nn.relu", [x], "first"), *ones], "middle")], "last"),))
+    shifted = call("left_shift", [call("nn.relu", [x], "first"), x], "middle")
+    graph = Graph((x,), (call("nn.relu", [shifted], "last"),))
     library = build_host_library(CompiledModule(graph, BASELINE, (), (), 0), host_target())
     assert [step.kind for step in library.plan.steps] == ["kernels", "operator", "kernels"]
-    assert [(item.name, item.op) for item in library.plan.operators] == [("middle", "rescale")]
+    assert [(item.name, item.op) for item in library.plan.operators] == [("middle", "left_shift")]
 
 
 def test_the_processor_is_named_by_its_machine(compiled):

@@ -14,15 +14,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.demo_network import demo_image
+from tests.host.random_kernels import RANDOM_KERNELS, graph_of, inputs_of, require_same
 from tests.integer_graphs import BASELINE
 from tests.state_nets import frames, streaming_net
 from vta.compiler.compile import compile_graph, compile_model
 from vta.devices.sim import SimDevice
 from vta.frontend import load_model
 from vta.host.llvm.target import cpu_target
-from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module, save
 from vta.runtime.compiled_module import CompiledModule
@@ -66,11 +68,7 @@ def on_arm(request, tmp_path):
 def same(found, wanted):
     """Integers are equal, floats within the bound."""
     for got, want in zip(found, wanted, strict=True):
-        assert (got.dtype, got.shape) == (want.dtype, want.shape)
-        if want.dtype.kind == "f":
-            np.testing.assert_allclose(got, want, rtol=0, atol=BOUND * max(1.0, np.abs(want).max()))
-        else:
-            np.testing.assert_array_equal(got, want)
+        require_same(got, want, BOUND)
 
 
 def here(module, inputs):
@@ -99,38 +97,11 @@ def test_mobilenet(shared, on_arm, kind):
     same(on_arm(module, inputs), here(module, inputs))
 
 
-def unary(op, **attributes):
-    return lambda x: call(op, [x], "y", **attributes)
-
-
-def weighted(op, shape, **attributes):
-    def make(x):
-        rng = np.random.default_rng(1)
-        weight = constant(rng.standard_normal(shape).astype(np.float32))
-        return call("nn.bias_add", [call(op, [x, weight], "y", **attributes), constant(np.float32(range(shape[0])))], "biased")
-
-    return make
-
-
-KERNELS = {
-    "relu": ((1, 5, 7, 9), unary("nn.relu")),
-    "clip": ((3, 11), unary("clip", a_min=-0.5, a_max=0.5)),
-    "sigmoid": ((2, 13), unary("sigmoid")),
-    "tanh": ((2, 13), unary("tanh")),
-    "exp": ((2, 13), unary("exp")),
-    "quantize": ((1, 6, 5, 5), unary("qnn.quantize", scale=0.05, zero_point=3)),
-    "max pool": ((1, 9, 8, 8), unary("nn.max_pool2d", pool_size=(3, 3), strides=(2, 2), padding=(1, 1, 1, 1))),
-    "average pool": ((1, 9, 8, 8), unary("nn.avg_pool2d", pool_size=(2, 2), strides=(2, 2))),
-    "convolution": ((1, 6, 9, 11), weighted("nn.conv2d", (10, 6, 3, 3), strides=(2, 1), padding=(1, 1, 1, 1))),
-    "depthwise": ((1, 10, 9, 7), weighted("nn.conv2d", (10, 1, 3, 3), groups=10, padding=(1, 1, 1, 1))),
-    "dense": ((3, 37), weighted("nn.dense", (11, 37))),
-}
-
-
-@pytest.mark.parametrize("kind", KERNELS)
-def test_kernels(on_arm, kind):
-    shape, make = KERNELS[kind]
-    x = graph_input("x", shape, "float32")
-    graph = Graph((x,), (make(x),))
-    inputs = {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
-    same(on_arm(CompiledModule(graph, BASELINE, (), (), 0), inputs), evaluate(graph, inputs))
+@pytest.mark.parametrize("kind", RANDOM_KERNELS)
+@given(st.data(), st.integers(0, 99))
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_kernels(on_arm, kind, data, seed):
+    graph = graph_of(data.draw(RANDOM_KERNELS[kind]))
+    inputs = inputs_of(graph, seed)
+    (got,) = on_arm(CompiledModule(graph, BASELINE, (), (), 0), inputs)
+    require_same(got, evaluate(graph, inputs)[0], BOUND)

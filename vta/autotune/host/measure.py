@@ -29,7 +29,7 @@ from vta.records.measurement import ErrorKind, Measurement
 from vta.records.workload import Workload
 from vta.support.dataclass import dataclass
 
-__all__ = ["HostBuilder", "HostJob", "HostRunner", "RunSettings", "build_kernel_object", "prepared_call"]
+__all__ = ["HostBuilder", "HostJob", "HostRunner", "RunSettings", "build_kernel_object", "host_job", "prepared_call"]
 
 
 _TOLERANCE = 1e-5
@@ -66,7 +66,7 @@ class HostBuilder(ProcessBuilder):
     """Compiles in `n_parallel` worker processes, each candidate within `timeout` seconds."""
 
     def __init__(self, timeout: float = 10.0, n_parallel: int = 1, build_func: BuildFunction | None = None) -> None:
-        super().__init__(build_func or build_kernel_object, _job, timeout, n_parallel)
+        super().__init__(build_func or build_kernel_object, host_job, timeout, n_parallel)
 
 
 class HostRunner(ProcessRunner):
@@ -76,7 +76,8 @@ class HostRunner(ProcessRunner):
         super().__init__(_timed, settings, timeout)
 
 
-def _job(candidate: Candidate) -> HostJob:
+def host_job(candidate: Candidate) -> HostJob:
+    """What a worker needs of a candidate of a `HostTask`."""
     task = candidate.task
     assert isinstance(task, HostTask)
     return HostJob(task.workload, task.target, candidate.schedule)

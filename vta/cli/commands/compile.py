@@ -33,7 +33,7 @@ from vta.cli.output import Output, count, size
 from vta.support.lazy_modules import postpone
 
 if TYPE_CHECKING:
-    from vta.compiler.profit import OffloadEstimate
+    from vta.compiler.profit import HostModel, OffloadEstimate
     from vta.runtime.compiled_module import CompiledModule
 
 __all__ = ["add_region", "print_module", "register"]
@@ -89,6 +89,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         help="leave to the host what the accelerator does not do X times as fast, transfers included; 0 keeps all (default: 1 "
         "for parts without multiply-accumulates, 0 for others)",
     )
+    parser.add_argument(
+        "--host-rates",
+        metavar="FILE.json",
+        help="how fast the host is, as 'vta host measure' wrote it, or a name that 'vta host rates' lists: decides what pays on "
+        "the accelerator (default: board)",
+    )
     add_records(parser)
     parser.add_argument(
         "--print-graph",
@@ -123,7 +129,7 @@ def measured_layers(module: CompiledModule) -> list[str]:
     return [str(said) for said in module.diagnostics if said.rule == KEPT_IN_FLOAT]
 
 
-def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate]:
+def print_module(module: CompiledModule, output: Output, host: HostModel | None = None) -> list[OffloadEstimate]:
     """Print where each operator runs, and the size of the programs; returns the estimates of the regions."""
     from vta.cli.flags import as_options
     from vta.cli.network import summary
@@ -132,7 +138,7 @@ def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate
     from vta.report.offload import offload_estimates, offload_table
 
     output.show(placement_table(placement_rows(module)))
-    estimates = offload_estimates(module)
+    estimates = offload_estimates(module, host)
     if estimates:
         output.show(offload_table(estimates))
     figures = summary(module)
@@ -191,7 +197,7 @@ def _no_collection() -> Iterator[None]:
 
 def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:
     progress("importing")
-    from vta.cli.network import compile_network, import_network, summary
+    from vta.cli.network import compile_network, host_rates, import_network, summary
     from vta.config.target_list import DEFAULT_TARGETS
     from vta.quantization import is_quantized
     from vta.runtime import save
@@ -203,7 +209,7 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     module, host = _with_host(module, options, progress)
     module, gpu = with_gpu(module, options, progress)
     save(module, options.output)
-    regions = print_module(module, output)
+    regions = print_module(module, output, host_rates(options))
     for hint in (*_hints(quantized, module, options), *_slower(regions, options)):
         output.line()
         output.line(f"note: {hint}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import integer, positive
@@ -11,6 +13,7 @@ from vta.cli.output import Output, count
 
 if TYPE_CHECKING:
     from vta.autotune.host.task import HostTask
+    from vta.autotune.measure.measure import MeasureOption
     from vta.autotune.session import TaskReport
     from vta.config.target_list import TargetEntry
 
@@ -37,20 +40,22 @@ def tune_host(options: argparse.Namespace, entry: TargetEntry, output: Output) -
         _list(tasks, output)
         return
     reports, seconds = _tune(tasks, options)
-    kept = _kept(reports)
+    # What was found for a machine is of no use to another.
+    kept = "" if options.tracker else _kept(reports)
     _report(reports, seconds, kept, options, output)
 
 
 def _tasks(options: argparse.Namespace, entry: TargetEntry, output: Output) -> tuple[HostTask, ...]:
     from vta.autotune.host.task import host_tasks
-    from vta.errors import TuningError, UsageError
-    from vta.host.llvm.target import host_target
+    from vta.errors import TuningError
+    from vta.host.llvm.target import host_target, target_of
     from vta.records.host.target import target_text
 
     if options.tracker:
-        raise UsageError("--tracker: kernels of the host are measured on this machine only")
-    target = host_target()
-    check_here(entry, target.triple, target.cpu, options.list)
+        target = target_of(entry)
+    else:
+        target = host_target()
+        check_here(entry, target.triple, target.cpu, options.list)
     with output.progress() as progress:
         progress("importing")
         from vta.cli.network import import_network
@@ -84,12 +89,7 @@ def _chosen(tasks: tuple[HostTask, ...], wanted: str | None) -> tuple[HostTask, 
 
 
 def _tune(tasks: tuple[HostTask, ...], options: argparse.Namespace) -> tuple[list[TaskReport[HostTask]], float]:
-    import os
-    from contextlib import closing
-
-    from vta.autotune.host.measure import HostBuilder, HostRunner, RunSettings
     from vta.autotune.host.task import HOST_DEVICE, model_tiles
-    from vta.autotune.measure.measure import MeasureOption
     from vta.autotune.session import TuneOptions, tune
     from vta.cli.tuning_display import Display
     from vta.records.log import RecordLog, read_log
@@ -97,17 +97,46 @@ def _tune(tasks: tuple[HostTask, ...], options: argparse.Namespace) -> tuple[lis
 
     path = options.records
     known = [line.record for line in read_log(path) if line.record is not None] if path.exists() else []
-    builder = HostBuilder(timeout=options.timeout, n_parallel=os.cpu_count() or 1)
-    run = RunSettings(options.number, options.repeat, options.min_repeat_ms or 0.0, options.check)
-    runner = HostRunner(run, options.timeout)
     settings = TuneOptions(
         options.tuner, options.trials, options.early_stopping, options.seed, not options.no_transfer, HOST_DEVICE
     )
+    measuring = _remotely if options.tracker else _here
     started = time.perf_counter()
-    with closing(builder), closing(runner), Display(tasks, host_tuning_table) as display:
-        option = MeasureOption(builder, runner)
+    with measuring(options) as option, Display(tasks, host_tuning_table) as display:
         reports = tune(tasks, option, settings, RecordLog(path), known, display.watch, model_tiles)
     return reports, time.perf_counter() - started
+
+
+@contextmanager
+def _here(options: argparse.Namespace) -> Iterator[MeasureOption]:
+    """Build in as many processes as there are cores, and run in one."""
+    import os
+
+    from vta.autotune.host.measure import HostBuilder, HostRunner, RunSettings
+    from vta.autotune.measure.measure import MeasureOption
+
+    run = RunSettings(options.number, options.repeat, options.min_repeat_ms or 0.0, options.check)
+    builder = HostBuilder(timeout=options.timeout, n_parallel=os.cpu_count() or 1)
+    runner = HostRunner(run, options.timeout)
+    with closing(builder), closing(runner):
+        yield MeasureOption(builder, runner)
+
+
+@contextmanager
+def _remotely(options: argparse.Namespace) -> Iterator[MeasureOption]:
+    """Compile here, and run on all machines of the tracker, each as soon as it is free."""
+    import os
+
+    from vta.autotune.host.remote import HostModuleBuilder
+    from vta.autotune.measure.measure import MeasureOption
+    from vta.cli.commands.tune_gpu import remote_runner
+    from vta.cli.options import DEFAULT_CONFIG
+    from vta.config.hardware import HardwareConfig
+
+    builder = HostModuleBuilder(HardwareConfig.named(options.config or DEFAULT_CONFIG), options.timeout, os.cpu_count() or 1)
+    runner = remote_runner(options, 0.0)
+    with closing(builder), closing(runner):
+        yield MeasureOption(builder, runner)
 
 
 def _kept(reports: list[TaskReport[HostTask]]) -> str:

@@ -49,6 +49,8 @@ class PlainAnchor:
     value: Value
     steps: tuple[Step, ...] = ()
     constants: tuple[tuple[Buffer, NDArray[Any]], ...] = ()
+    by_row: PlainAnchor | None = None
+    """The same, where all stages are computed for a row along the last axis at a time, which stays in the nearest cache."""
 
 
 @dataclass(frozen=True)

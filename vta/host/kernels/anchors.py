@@ -16,6 +16,7 @@ from vta.host.kernels.frames import Frame
 from vta.host.kernels.integers import Windows, integer_convolution, integer_dense
 from vta.host.kernels.matmul import computed_convolution, computed_dense, matmul, matmul2d
 from vta.host.kernels.neighbours import window_channels
+from vta.host.kernels.ordered import MOST_ORDERED, top_k
 from vta.host.kernels.pooling import POOLS, pooling
 from vta.host.kernels.quantized_pools import quantized_average, quantized_global_average
 from vta.host.kernels.reductions import REDUCTIONS, arg_extreme, reduction
@@ -24,6 +25,7 @@ from vta.host.kernels.softmaxes import fixed_softmax, softmax
 from vta.host.kernels.transposed import grouped_convolution, transposed_convolution, transposed_windows
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.indexed import TopKAttributes
 from vta.ir.ops.nn_conv import Conv2DAttributes, Conv2DTransposeAttributes
 from vta.ir.ops.qnn import ProductAttributes, base_attributes
 
@@ -59,7 +61,10 @@ def _has_constants(node: Node) -> bool:
 
 
 def _is_known(node: Node) -> bool:
-    """Offsets of phases are constants; what else may be computed has kernels for that."""
+    """Offsets of phases are constants; what else may be computed has kernels for that. Long rows are sorted elsewhere."""
+    if node.op == ops.TOP_K:
+        attrs = attrs_of(node, TopKAttributes)
+        return node.inputs[0].shape[attrs.axis] <= MOST_ORDERED
     return len(node.inputs) <= _WITH_WEIGHT or not node.op.endswith("conv2d_transpose") or node.inputs[2].value is not None
 
 
@@ -130,4 +135,5 @@ _RULES: dict[str, _Rule] = {
     ops.QNN_SOFTMAX_SHARES: softmax_shares,
     ops.QNN_NORMALIZE: normalize,
     ops.WINDOWS: window_channels,
+    ops.TOP_K: top_k,
 }

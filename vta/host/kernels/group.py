@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vta.host.kernels.anchor import Anchor, PlainAnchor, Site
 from vta.host.kernels.anchors import build_anchor
-from vta.host.kernels.pointwise import pointwise_value
+from vta.host.kernels.pointwise import is_elementwise, pointwise_value
 from vta.host.kernels.results import result_stages
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout, Value, stored, stored_shape
@@ -127,10 +127,20 @@ def build_kernel(
 ) -> GroupKernel:
     """Return the kernel of a group; `layouts` says how its inputs and its result lie in memory, plain where nothing is said."""
     traced = traced_group(group, layouts, target, build_anchor, tile)
+    traced = _by_rows(traced, group)
     result, layout = group.result, layouts.get(group.result, Layout())
     in_blocks = any(layouts.get(node, Layout()).block for node in group.inputs())
     last, steps = result_stages(traced.value, result, layout, target.lanes(4), traced.anchor, in_blocks)
     return traced.kernel(name, last, (*(traced.anchor.steps if traced.anchor else ()), *steps))
+
+
+def _by_rows(traced: TracedGroup, group: Group) -> TracedGroup:
+    """The group with an anchor that is computed a row at a time, if it has one and what follows it leaves rows as they are."""
+    anchor = traced.anchor
+    if not isinstance(anchor, PlainAnchor) or anchor.by_row is None:
+        return traced
+    stays = all(is_elementwise(node) for node in group.nodes if node is not group.anchor)
+    return replace(traced, anchor=replace(anchor.by_row, by_row=anchor.by_row) if stays else replace(anchor, by_row=None))
 
 
 def traced_group(

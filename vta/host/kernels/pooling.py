@@ -10,6 +10,7 @@ import numpy as np
 from vta.host.kernels.anchor import SUMS, Anchor, Site
 from vta.host.kernels.border import names, prepared
 from vta.host.kernels.convolution import sums_value
+from vta.host.kernels.pointwise import ConstantMaker
 from vta.host.kernels.tiles import row_tiles
 from vta.host.kernels.values import Coordinate, Point, Value, blocked_coordinate
 from vta.host.loop.buffer import Buffer
@@ -116,14 +117,14 @@ def _mean(node: Node, data: Value, site: Site) -> Callable[[Expr, Point], Expr]:
     else:
         attrs = attrs_of(node, AvgPool2DAttributes)
         counts = window_counts(attrs, data.shape, attrs.count_include_pad)
-    by_window = number_of_window(counts, node.dtype, site)
+    by_window = number_of_window(counts, node.dtype, site.make_constant)
     return lambda sums, point: binary("div", sums, by_window(point))
 
 
-def number_of_window(values: Any, dtype: str, site: Site) -> Callable[[Point], Expr]:
+def number_of_window(values: Any, dtype: str, make_constant: ConstantMaker) -> Callable[[Point], Expr]:
     """A number (OH, OW) for each window, or one for all, where it meets a point."""
     if len(set(values.flat)) == 1:
         number = const(values.flat[0].item(), dtype)
         return lambda point: number
-    held = site.make_constant(values.astype(dtype))
+    held = make_constant(values.astype(dtype))
     return lambda point: held.at(point[2:])

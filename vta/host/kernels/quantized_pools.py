@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
 from vta.host.kernels.anchor import Anchor, PlainAnchor, Site
 from vta.host.kernels.frames import Frame, framed
+from vta.host.kernels.pointwise import ConstantMaker
 from vta.host.kernels.pooling import border_of, number_of_window, whole_image, window_totals, windows_of, with_value
 from vta.host.kernels.rescaling import even_levels, multiplied, narrowed, requantized, round_half_up
 from vta.host.kernels.values import Point, Value, plain_point
@@ -26,31 +28,52 @@ from vta.ir.ops.qnn import (
 )
 from vta.ir.tflite_rounding import mean_multiplier
 
-__all__ = ["quantized_average", "quantized_global_average"]
+__all__ = ["averages_reals", "mean_levels", "quantized_average", "quantized_global_average"]
 
 _AnyAttributes = QnnAvgPool2DAttributes | QnnGlobalAvgPool2DAttributes
 
 
 def quantized_global_average(node: Node, site: Site) -> Anchor:
     """`qnn.global_avg_pool2d`."""
-    attrs = attrs_of(node, QnnGlobalAvgPool2DAttributes)
-    data = site.value(0)
-    anchor = window_totals(node, site, whole_image(data), "int32")
-    return with_value(anchor, _average(attrs, data.shape[2] * data.shape[3], site), "int8")
+    anchor = window_totals(node, site, whole_image(site.value(0)), "int32")
+    return with_value(anchor, mean_levels(node, site.make_constant), "int8")
 
 
 def quantized_average(node: Node, site: Site) -> Anchor | PlainAnchor:
     """`qnn.avg_pool2d`."""
     attrs = attrs_of(node, QnnAvgPool2DAttributes)
-    data = site.value(0)
-    base = base_attributes(SumPool2DAttributes, attrs)
-    if attrs.rounding == "up" and not uniform_window(attrs, data.shape):
+    if averages_reals(node):
         return _average_of_reals(node, site, attrs)
-    anchor = window_totals(node, site, windows_of(base, node.shape, data), "int32")
+    windows = windows_of(base_attributes(SumPool2DAttributes, attrs), node.shape, site.value(0))
+    anchor = window_totals(node, site, windows, "int32")
+    return with_value(anchor, mean_levels(node, site.make_constant), "int8")
+
+
+def averages_reals(node: Node) -> bool:
+    """Whether windows divide by different numbers, and no sums of integers become their means."""
+    attrs = node.attrs
+    if not isinstance(attrs, QnnAvgPool2DAttributes):
+        return False
+    return attrs.rounding == "up" and not uniform_window(attrs, node.inputs[0].shape)
+
+
+def mean_levels(node: Node, make_constant: ConstantMaker) -> Callable[[Expr, Point], Expr]:
+    """From the int32 sum of a window, or of an image, to the level of its mean. Not for what `averages_reals`."""
+    attrs = node.attrs
+    if isinstance(attrs, QnnGlobalAvgPool2DAttributes):
+        return _rescaled_mean(attrs, prod(node.inputs[0].shape[2:]), make_constant)
+    assert isinstance(attrs, QnnAvgPool2DAttributes)
     if attrs.rounding == "up":
-        return with_value(anchor, _average(attrs, attrs.pool_size[0] * attrs.pool_size[1], site), "int8")
-    windows = window_counts(base, data.shape, attrs.count_include_pad)
-    counts, halves = (number_of_window(numbers, "float64", site) for numbers in (windows, windows // 2))
+        return _rescaled_mean(attrs, prod(attrs.pool_size), make_constant)
+    return _divided_mean(attrs, node.inputs[0].shape, make_constant)
+
+
+def _divided_mean(
+    attrs: QnnAvgPool2DAttributes, shape: tuple[int, ...], make_constant: ConstantMaker
+) -> Callable[[Expr, Point], Expr]:
+    """Sums divided by how many values windows have."""
+    windows = window_counts(base_attributes(SumPool2DAttributes, attrs), shape, attrs.count_include_pad)
+    counts, halves = (number_of_window(numbers, "float64", make_constant) for numbers in (windows, windows // 2))
 
     def quotient(sums: Expr, point: Point) -> Expr:
         """The whole part of a quotient of integers of 32 bits, which doubles give exactly, and many at a time."""
@@ -64,10 +87,10 @@ def quantized_average(node: Node, site: Site) -> Anchor | PlainAnchor:
         signed = select(binary("lt", total, const(0, "float64")), unary("neg", mean), mean)
         return narrowed(signed, attrs.a_min, attrs.a_max, "int8")
 
-    return with_value(anchor, divided, "int8")
+    return divided
 
 
-def _average(attrs: _AnyAttributes, count: int, site: Site) -> Callable[[Expr, Point], Expr]:
+def _rescaled_mean(attrs: _AnyAttributes, count: int, make_constant: ConstantMaker) -> Callable[[Expr, Point], Expr]:
     """The levels of means, from sums of `count` values."""
     zero_point = attrs.output_zero_point
     if attrs.rounding == "even":
@@ -86,7 +109,7 @@ def _average(attrs: _AnyAttributes, count: int, site: Site) -> Callable[[Expr, P
     else:
         bound = count * (128 + abs(attrs.input_zero_point))
         exact = np.float64(attrs.input_scale / (attrs.output_scale * count))
-        steps = requantized(*multiplier_and_shift(exact, bound, abs(zero_point)), zero_point, 1, site.make_constant)
+        steps = requantized(*multiplier_and_shift(exact, bound, abs(zero_point)), zero_point, 1, make_constant)
 
         def rescaled(value: Expr, point: Point) -> Expr:
             return steps(cast(value, "int32"), point)
@@ -110,7 +133,7 @@ def _average_of_reals(node: Node, site: Site, attrs: QnnAvgPool2DAttributes) -> 
     source = framed(Value(data.shape, "float32", real), site.layout, Frame(border_of(base, node.shape, data)), 1, False)
     rows = _added(source.value, 2, node.shape[2], attrs, "rows")
     columns = _added(_read(rows), 3, node.shape[3], attrs, "columns")
-    counts = number_of_window(window_counts(base, data.shape, attrs.count_include_pad), "float32", site)
+    counts = number_of_window(window_counts(base, data.shape, attrs.count_include_pad), "float32", site.make_constant)
 
     def at(point: Point) -> Expr:
         mean = binary("div", _read(columns).at(point), counts(point))

@@ -18,8 +18,9 @@ from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.reduce import ArgAttributes, ReduceAttributes
 from vta.support.dataclass import dataclass
 
-__all__ = ["REDUCTIONS", "Reduced", "arg_extreme", "reduced", "reduction"]
+__all__ = ["REDUCTIONS", "Reduced", "arg_extreme", "reduced", "reduced_rows", "reduction"]
 
+_VECTORS = 4
 REDUCTIONS: dict[str, Combine] = {ops.SUM: "add", ops.MEAN: "add", ops.PROD: "mul", ops.MAX: "max", ops.MIN: "min"}
 
 
@@ -75,7 +76,7 @@ def reduced(name: str, data: Value, axes: Sequence[int], combine: Combine, lanes
     if rank - 1 in axes and data.shape[-1] >= lanes:
         return _along_rows(name, data, axes, combine, lanes)
     stage = _stage(name, data, axes, combine, const(identity(combine, data.dtype), data.dtype), data.shape)
-    return Reduced(_kept(stage.output, data, axes), (stage,), _steps(stage, lanes))
+    return Reduced(_kept(stage.output, data, axes), (stage,), reduced_rows(stage, lanes))
 
 
 def _stage(
@@ -101,7 +102,7 @@ def _kept(buffer: Buffer, data: Value, axes: Sequence[int]) -> Value:
     return Value(shape, buffer.dtype, at)
 
 
-def _steps(stage: Stage, lanes: int) -> tuple[Step, ...]:
+def reduced_rows(stage: Stage, lanes: int) -> tuple[Step, ...]:
     """Vectors along the last axis that stays, around which is the reduction; threads share the others."""
     name, kept = stage.name, [axis.name for axis in stage.axes]
     if not kept:
@@ -129,6 +130,8 @@ def shared_loops(name: str, loops: Sequence[str]) -> tuple[Step, ...]:
 def _along_rows(name: str, data: Value, axes: Sequence[int], combine: Combine, lanes: int) -> Reduced:
     """Reduce rows by vectors: each lane by itself, then the lanes, and what is left of a row before them."""
     size = data.shape[-1]
+    # Sums that do not wait for each other, if the row is long enough for several.
+    lanes *= _VECTORS if size >= _VECTORS * lanes and lanes > 1 else 1
     whole = size - size % lanes
     first: Expr = const(identity(combine, data.dtype), data.dtype)
     stages: list[Stage] = []
@@ -151,11 +154,31 @@ def _along_rows(name: str, data: Value, axes: Sequence[int], combine: Combine, l
         Vectorize(parts.name, "lane"),
         *shared_loops(parts.name, [axis.name for axis in kept]),
     )
-    total = Buffer(name, tuple(axis.extent for axis in kept), data.dtype)
+    halved, halving = _halved(name, parts, kept, combine)
+    source = halved[-1].output if halved else parts
+    lanes_left = Axis("lane", source.shape[-1])
     start = load(stages[0].output, places) if whole < size else first
-    stages.append(Stage(total, kept, load(parts, [*places, lane.var]), (lane,), combine, start))
-    steps += shared_loops(total.name, [axis.name for axis in kept])
+    total = Buffer(name, tuple(axis.extent for axis in kept), data.dtype)
+    stages += [*halved, Stage(total, kept, load(source, [*places, lanes_left.var]), (lanes_left,), combine, start)]
+    steps += [*halving, *shared_loops(total.name, [axis.name for axis in kept])]
     return Reduced(_kept(total, data, axes), tuple(stages), tuple(steps))
+
+
+def _halved(name: str, parts: Buffer, kept: Sequence[Axis], combine: Combine) -> tuple[list[Stage], list[Step]]:
+    """Combine the one half of some lanes with the other, until one is left: one by one each would wait for the last."""
+    stages: list[Stage] = []
+    steps: list[Step] = []
+    source, places = parts, [axis.var for axis in kept]
+    while (width := source.shape[-1] // 2) > 0 and source.shape[-1] % 2 == 0:
+        lane = Axis("lane", width)
+        low, high = (load(source, [*places, binary("add", lane.var, index(start))]) for start in (0, width))
+        stage = Stage(
+            Buffer(f"{name}_{width}", (*source.shape[:-1], width), source.dtype), (*kept, lane), binary(combine, low, high)
+        )
+        stages.append(stage)
+        steps += (Vectorize(stage.name, "lane"), *shared_loops(stage.name, [axis.name for axis in kept]))
+        source = stage.output
+    return stages, steps
 
 
 def arg_extreme(node: Node, site: Site) -> PlainAnchor:

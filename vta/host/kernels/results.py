@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vta.host.kernels.anchor import SUMS, Anchor, PlainAnchor
+from vta.host.kernels.reductions import shared_loops
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import (
     Coordinate,
@@ -39,6 +40,9 @@ def result_stages(
     """
     axes = axes_of({f"a{at}": extent for at, extent in enumerate(node.shape)})
     anchor = before if isinstance(before, Anchor) else None
+    if isinstance(before, PlainAnchor) and before.by_row is not None and len(axes) > 1:
+        plain = value.at(plain_point([axis.var for axis in axes]))
+        return (Stage(Buffer("result", node.shape, node.dtype), axes, plain),), _row_by_row_steps(axes, lanes, before.by_row)
     if anchor is None and not layout.block:
         plain = value.at(plain_point([axis.var for axis in axes]))
         if not (in_blocks and before is None and len(axes) == _IMAGE and _divides(plain)):
@@ -71,6 +75,13 @@ def _plain_steps(axes: Sequence[Axis], lanes: int) -> tuple[Step, ...]:
         return ()
     last = axes[-1].name
     return (Split("result", last, lanes, f"{last}o", f"{last}i"), Vectorize("result", f"{last}i"))
+
+
+def _row_by_row_steps(axes: Sequence[Axis], lanes: int, before: PlainAnchor) -> tuple[Step, ...]:
+    """Threads share rows; all that a row needs is computed for it alone."""
+    outer = [axis.name for axis in axes[:-1]]
+    attached = [ComputeAt(stage.name, "result", "_".join(outer)) for stage in before.stages]
+    return (*_plain_steps(axes, lanes), *shared_loops("result", outer), *attached)
 
 
 def _blocked_steps(axes: Sequence[Axis], anchor: Anchor | None) -> tuple[Step, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from vta.host.kernels.anchor import PlainAnchor, Site
@@ -11,7 +13,7 @@ from vta.host.kernels.values import Coordinate, Point, Value, plain_point
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, cast, const, index, load, select, unary
-from vta.host.loop.steps import Split, Step, Vectorize
+from vta.host.loop.steps import Fuse, Parallel, Split, Step, Vectorize
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_norm import SoftmaxAttributes
@@ -21,6 +23,8 @@ from vta.ir.tflite_rounding import quantized_multiplier
 
 __all__ = ["along", "fixed_softmax", "read_stage", "softmax", "stored", "whole_stage"]
 
+_LONGEST_ROW = 1 << 12
+"""Values of a row that is kept on the stack."""
 _DIFFERENCE_BITS, _SUM_BITS = 5, 12
 _INT32 = (-(2**31), 2**31 - 1)
 
@@ -41,10 +45,15 @@ def softmax(node: Node, site: Site) -> PlainAnchor:
         whole = along(total.value, axis, point)
         if node.op == ops.LOG_SOFTMAX:
             return binary("sub", shifted(point), unary("log", whole))
-        return binary("div", read_stage(powers).at(point), whole)
+        # One division for all of a row.
+        return binary("mul", read_stage(powers).at(point), binary("div", const(1, data.dtype), whole))
 
     stages = (*largest.stages, powers, *total.stages)
-    return PlainAnchor(stages, Value(node.shape, node.dtype, at), (*largest.steps, *steps, *total.steps))
+    found = PlainAnchor(stages, Value(node.shape, node.dtype, at), (*largest.steps, *steps, *total.steps))
+    fits = axis == len(data.shape) - 1 and data.shape[axis] <= _LONGEST_ROW
+    # Loops over rows are those of what reads the stages.
+    own = tuple(step for step in found.steps if not isinstance(step, Fuse | Parallel))
+    return replace(found, by_row=replace(found, steps=own)) if fits else found
 
 
 def along(value: Value, axis: int, point: Point) -> Expr:

@@ -160,12 +160,13 @@ class _Emitter:
             self.lane = None
         elif loop.kind == "transposed":
             self.transposed(loop)
-        elif loop.kind == "dot":
-            self.dot(loop)
         elif loop.kind == "parallel":
             self.counted(loop, self.begin, self.end)
-        elif loop.kind == "serial":
+        elif loop.kind == "serial" or (loop.kind == "dot" and self.lane is None):
+            # Where one lane alone is wanted, as of one channel, there is no vector that a dot product could be of.
             self.counted(loop, ir.Constant(_INDEX, 0), ir.Constant(_INDEX, loop.extent))
+        elif loop.kind == "dot":
+            self.dot(loop)
         else:
             raise LoopError(f"loop {loop.variable}: a processor has no {loop.thread or loop.kind} to bind it to")
 
@@ -240,8 +241,7 @@ class _Emitter:
 
     def dot(self, loop: Loop) -> None:
         """Four products of bytes for each lane, added to its sum."""
-        if self.lane is None:
-            raise LoopError(f"loop {loop.variable}: a processor takes dot products inside a vectorized loop")
+        assert self.lane is not None
         store = loop.body
         if not isinstance(store, Store) or store.accumulate != "add":
             raise LoopError(f"loop {loop.variable}: a dot product is added to a sum")
@@ -285,7 +285,7 @@ class _Emitter:
                 first, second = self.alike(self.value(left), self.value(right), left.dtype)
                 return binary_value(self.builder, operation, first, second, left.dtype)
             case Unary(operation, operand):
-                return unary_value(self.builder, operation, self.value(operand), operand.dtype)
+                return unary_value(self.builder, operation, self.value(operand), operand.dtype, self.target)
             case Select(condition, then, otherwise):
                 return self.select(condition, then, otherwise)
             case Cast(operand, dtype):

@@ -31,8 +31,10 @@ __all__ = ["FUNCTIONS", "Math"]
 class Math:
     """Writes functions of values of one type, scalars or vectors of float32, at a builder's position."""
 
-    def __init__(self, builder: ir.IRBuilder, kind: Any) -> None:
+    def __init__(self, builder: ir.IRBuilder, kind: Any, scales: int = 0) -> None:
+        """`scales` is how many lanes an instruction of the processor multiplies by powers of two; 0 if it has none."""
         self.builder = builder
+        self.scales = scales
         self.count: int | None = kind.count if isinstance(kind, ir.VectorType) else None
 
     def type(self, item: Any) -> Any:
@@ -82,6 +84,15 @@ class Math:
         biased = self.builder.add(exponent, self.number(127, ir.IntType(32)))
         return self.builder.bitcast(self.builder.shl(biased, self.number(23, ir.IntType(32))), self.type(ir.FloatType()))
 
+    def scaled(self, value: Any, exponent: Any) -> Any:
+        """A vector times 2 to whole floats, rounded once, by AVX-512."""
+        mask, rounding, symbol = ir.IntType(16), ir.IntType(32), "llvm.x86.avx512.mask.scalef.ps.512"
+        kind = value.type
+        known = self.builder.module.globals.get(symbol)
+        function = known or ir.Function(self.builder.module, ir.FunctionType(kind, [kind] * 3 + [mask, rounding]), symbol)
+        # All lanes, rounded as is set.
+        return self.builder.call(function, [value, exponent, value, ir.Constant(mask, -1), ir.Constant(rounding, 4)])
+
     def exp(self, x: Any) -> Any:
         """Within 2 ulp, denormal results too."""
         b = self.builder
@@ -90,6 +101,8 @@ class Math:
         rest = self.fused(whole, self.number(-LN2_HIGH), x)
         rest = self.fused(whole, self.number(-LN2_LOW), rest)
         value = self.polynomial(rest, EXP)
+        if self.scales and self.count == self.scales:
+            return self.scaled(value, whole)
         # Not a number has no exponent; what comes of it is not used.
         known = self.select(b.fcmp_ordered("ord", x, x), whole, self.number(0.0))
         exponent = b.fptosi(known, self.type(ir.IntType(32)))

@@ -7,6 +7,7 @@ from typing import Any
 from llvmlite import ir
 
 from vta.host.llvm.functions import FUNCTIONS, Math
+from vta.host.processors import CpuTarget
 
 __all__ = ["binary_value", "cast_value", "fused_product", "llvm_type", "memory_type", "unary_value"]
 
@@ -105,8 +106,8 @@ def _extreme(builder: ir.IRBuilder, operation: str, left: Any, right: Any, dtype
     return builder.select(_compared(builder, sign, left, right, dtype), left, right)
 
 
-def unary_value(builder: ir.IRBuilder, operation: str, operand: Any, dtype: str) -> Any:
-    """An operation on one value."""
+def unary_value(builder: ir.IRBuilder, operation: str, operand: Any, dtype: str, target: CpuTarget) -> Any:
+    """An operation on one value, as the processor does it best."""
     if operation in ("bits", "unbits"):
         item = ir.IntType(32) if operation == "bits" else ir.FloatType()
         return builder.bitcast(
@@ -121,6 +122,8 @@ def unary_value(builder: ir.IRBuilder, operation: str, operand: Any, dtype: str)
         return builder.select(builder.icmp_signed("<", operand, zero), builder.neg(operand), operand)
     if operation in _WIDE and dtype == "float32":
         return _narrow(builder, _function(builder, operation, "float64", _wide(builder, operand)))
+    if operation in FUNCTIONS and dtype == "float32":
+        return FUNCTIONS[operation](Math(builder, operand.type, target.scales_vectors), operand)
     if operation in FUNCTIONS or operation in _WIDE:
         return _function(builder, operation, dtype, operand)
     return builder.call(_intrinsic(builder, _INTRINSICS[operation], operand.type, 1), [operand])

@@ -18,6 +18,7 @@ from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibrate import batches_of
+from vta.quantization.float.one_thread import on_one_thread
 from vta.quantization.float.quant_groups import WEIGHTED_OPS
 from vta.quantization.float.quantizer import quantize
 
@@ -56,7 +57,8 @@ def with_measured_layers(
     reads_image = first.inputs[0].shape[1] <= _IMAGE_CHANNELS
     if data is None or graph.states:
         return careful if reads_image else replace(config, skip_conv_layers=())
-    return _Trials(graph, data, careful, hw, said).chosen(first)
+    with on_one_thread():
+        return _Trials(graph, data, careful, hw, said).chosen(first)
 
 
 class _Trials:

@@ -19,9 +19,11 @@ from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.calls import error_of
 from vta.rpc.wire.limits import Limits
 
-__all__ = ["WORKER_COMMAND", "WorkerProcess"]
+__all__ = ["RUN_LIBRARIES", "WORKER_COMMAND", "WorkerProcess"]
 
 WORKER_COMMAND = (sys.executable, "-m", "vta.rpc.server.worker")
+RUN_LIBRARIES = "--run-libraries"
+"""Tells a worker that it may run the host libraries of clients' files, which are code."""
 
 _KILL_SECONDS = 5.0
 _LAST_WORDS_BYTES = 400

@@ -15,7 +15,7 @@ from vta.config.hardware import HardwareConfig
 from vta.devices.open_device import DeviceSpec
 from vta.errors import RemoteError, UsageError
 from vta.rpc.server.device_configurator import DeviceConfigurator
-from vta.rpc.server.process import WORKER_COMMAND, WorkerProcess
+from vta.rpc.server.process import RUN_LIBRARIES, WORKER_COMMAND, WorkerProcess
 from vta.rpc.server.registration import Registration
 from vta.rpc.server.server_session import ServerSession
 from vta.rpc.server.temp_dir import TempDir, remove, remove_abandoned
@@ -58,8 +58,8 @@ class DeviceServer:
     ) -> None:
         """Raises `UsageError` if other machines reach `address`, or the tracker is one, and nothing protects that.
 
-        With `allow_host_code` clients may send Python code; other machines must then prove who they are. `say` is told, in one
-        line, what whoever runs the server should know.
+        With `allow_host_code` clients may send Python code, and host libraries in their files are run; other machines must then
+        prove who they are. `say` is told, in one line, what whoever runs the server should know.
         """
         if allow_host_code and not is_loopback(address.host) and (security is None or security.certificates is None):
             text = f"{address.host} is not loopback: allow_host_code needs certificates there"
@@ -67,7 +67,7 @@ class DeviceServer:
         self._allow_host_code = allow_host_code
         self.limits = limits or Limits()
         self._configurator = DeviceConfigurator(hw, spec, self.limits)
-        self._command = worker_command
+        self._command = (*worker_command, *((RUN_LIBRARIES,) if allow_host_code else ()))
         security = security or Security()
         self._listener = Listener(address, security, handler(DEVICE, self))
         self._registration: Registration | None = None

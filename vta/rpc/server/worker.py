@@ -1,7 +1,7 @@
 """The process that has the device: loads `.vta` files and runs them, as its server asks over a pipe.
 
 It can be killed at any time. Nothing but `.vta` files and numbers comes in, no code and no pickles; unless the server was
-started to take the code of its clients, which is executed here and nowhere else.
+started to take the code of its clients, which is executed here and nowhere else. Host libraries in files are such code.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ from vta.errors import ArtifactError, DeviceError, GpuFaultError, RemoteError, V
 from vta.files.atomic_file import writing
 from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate
+from vta.ir.macs import macs_of
 from vta.rpc.server.host_code import Host, HostCode, confine, limit_memory
 from vta.rpc.server.pipe import frame, receive
+from vta.rpc.server.process import RUN_LIBRARIES
 from vta.rpc.server.replies import reply_of
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.service import reason_of
@@ -39,6 +41,7 @@ from vta.runtime.compare import find_difference, find_mismatch
 from vta.runtime.compiled_module import load
 from vta.runtime.evaluation.random_inputs import random_inputs
 from vta.runtime.gpu_check import GPU_ROUNDING
+from vta.runtime.host_options import HostOptions
 from vta.runtime.loaded_module import RunSettings
 from vta.runtime.module import Module
 from vta.runtime.outputs import output_names
@@ -48,6 +51,7 @@ __all__ = ["OpenDevice", "serve"]
 OpenDevice = Callable[[HardwareConfig, DeviceSpec], Device]
 
 _PR_SET_PDEATHSIG = 1
+_NO_LIBRARIES = "nothing of the module runs on the device, and this server runs no code of its clients (allow_host_code)"
 _LEAST_DEVICE_SECONDS = 1e-6
 _MOST_COSTS = 10_000
 # The server ends a run at its limit by killing this process, whatever the run is doing.
@@ -57,8 +61,10 @@ _OPTIONS = RunOptions(limit_seconds=None)
 class Worker:
     """Answers requests with the one device that it opens."""
 
-    def __init__(self, opener: OpenDevice) -> None:
+    def __init__(self, opener: OpenDevice, runs_libraries: bool = False) -> None:
+        """`runs_libraries` says whether the machine code that comes in files may be run."""
         self._opener = opener
+        self._host = HostOptions(compiled=True, trusted=True, refuses_foreign=True) if runs_libraries else HostOptions()
         self._device: Device | None = None
         self._modules: dict[int, Module] = {}
         self._codes: dict[int, HostCode] = {}
@@ -113,7 +119,8 @@ class Worker:
         except VTAError as error:
             # The name of the file here says nothing to who sent it.
             raise type(error)(str(error).replace(f"{request.load.path}: ", "")) from None
-        self._modules[request.load.module] = Module(compiled, self._device, _OPTIONS)
+        host = self._host if compiled.host is not None and _has_core() else HostOptions()
+        self._modules[request.load.module] = Module(compiled, self._device, _OPTIONS, host)
         return pb.WorkerReply(loaded=pb.UploadReply(module=request.load.module))
 
     def _run(self, request: pb.WorkerRequest) -> pb.WorkerReply:
@@ -144,6 +151,10 @@ class Worker:
             return pb.WorkerReply(measure=pb.MeasureReply(costs=[report.device_seconds] * repeat, cycles=report.cycles))
         if module.host.gpu is not None and not module.compiled.regions:
             return pb.WorkerReply(measure=pb.MeasureReply(costs=_gpu_costs(module, given, repeat)))
+        if module.compiled.host is not None and not module.compiled.regions:
+            if not module.host.compiled:
+                raise RemoteError(_NO_LIBRARIES)
+            return pb.WorkerReply(measure=pb.MeasureReply(costs=_kernel_costs(module, inputs, given, repeat)))
         number = max(1, given.number, int(given.least_seconds / max(report.device_seconds, _LEAST_DEVICE_SECONDS)))
         costs = [_device_seconds(module, inputs, number) / number for _ in range(repeat)]
         return pb.WorkerReply(measure=pb.MeasureReply(costs=costs))
@@ -202,10 +213,10 @@ def _spec_of(given: pb.WorkerOpen, timing: TimingParameters | None) -> DeviceSpe
 
 
 def serve(opener: OpenDevice = open_device) -> None:
-    """Answer requests from standard input on standard output until that ends."""
+    """Answer requests from standard input on standard output until that ends; the process's arguments say what it may run."""
     end_with_parent()
     requests, replies = sys.stdin.buffer, _take_standard_output()
-    worker = Worker(opener)
+    worker = Worker(opener, RUN_LIBRARIES in sys.argv[1:])
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
         while (request := receive(requests, pb.WorkerRequest)) is not None:
             replies.write(_framed(worker.answer(request)))
@@ -251,10 +262,33 @@ def _gpu_costs(module: Module, given: pb.MeasureRequest, repeat: int) -> list[fl
     return [module.gpu_seconds(number) for _ in range(repeat)]
 
 
+def _has_core() -> bool:
+    """Whether the C++ core is here, which runs host libraries; a board may do without."""
+    try:
+        import vta.native  # noqa: F401
+    except DeviceError:
+        return False
+    return True
+
+
+def _kernel_costs(module: Module, inputs: Mapping[str, NDArray[Any]], given: pb.MeasureRequest, repeat: int) -> list[float]:
+    """Seconds of the kernels of this processor, each the least of some runs."""
+    once = max(_kernel_seconds(module, inputs), _LEAST_DEVICE_SECONDS)
+    number = max(1, given.number, int(given.least_seconds / once))
+    return [min(_kernel_seconds(module, inputs) for _ in range(number)) for _ in range(repeat)]
+
+
+def _kernel_seconds(module: Module, inputs: Mapping[str, NDArray[Any]]) -> float:
+    """Of the kernels with products; those without only bring data to and from them, unless there are no others."""
+    steps = module.run_values(inputs, RunSettings()).steps
+    products = [step.seconds for step in steps if step.node is not None and macs_of(step.node)]
+    return sum(products or [step.seconds for step in steps])
+
+
 def _mismatch(module: Module, inputs: Mapping[str, NDArray[Any]], outputs: tuple[NDArray[Any], ...]) -> str:
     expected = evaluate(module.compiled.graph, inputs)
     for name, wanted, got in zip(output_names(module.compiled.graph), expected, outputs, strict=True):
-        rounding = 0.0 if module.host.gpu is None else GPU_ROUNDING
+        rounding = 0.0 if module.host.by_references else GPU_ROUNDING
         found = find_difference("output", name, wanted, got, rounding) if rounding else find_mismatch("output", name, wanted, got)
         if found:
             return str(found)

@@ -36,7 +36,7 @@ _WORTH_SECONDS = 3.0
 
 def compute_exactly(compiled: CompiledModule, host: HostOptions, inputs: Mapping[str, Array], tick: Tick | None) -> list[Array]:
     """What a module must give, to the bit, where its host part is computed as `host` says."""
-    if not host.compiled and not is_worth_compiling(compiled.graph, sample_count(inputs)):
+    if host.by_references and not is_worth_compiling(compiled.graph, sample_count(inputs)):
         return interpret_batches(compiled.graph, inputs, tick)
     from vta.runtime.host_graph import reference_of
 

@@ -18,6 +18,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import TARGETS
 from vta.errors import VTAError
 from vta.host.engine import host_objects
+from vta.host.kernels.convolution_shape import TileSource
 from vta.host.llvm.link import link_library
 from vta.host.plan import KernelPlan, PlanTensor
 from vta.host.processors import CpuTarget
@@ -54,14 +55,16 @@ Array = NDArray[Any]
 _ALIGNMENT = 64
 
 
-def build_host_library(module: CompiledModule, target: CpuTarget, records: Sequence[Path] = ()) -> HostLibrary:
+def build_host_library(
+    module: CompiledModule, target: CpuTarget, records: Sequence[Path] = (), tiles: TileSource | None = None
+) -> HostLibrary:
     """Compile the host part of a module for a processor; operators without a kernel are in the plan as such.
 
-    `records` are logs whose schedules come before those that are known here.
+    `records` are logs whose schedules come before those that are known here; `tiles` take the place of all records.
     Raises `CompileError` if there is no linker, saying how to get one.
     """
     plain = make_plan(module.graph, module.regions)
-    part, wanted = host_part(plain, module.graph, target, HostOptions(records=tuple(records)))
+    part, wanted = host_part(plain, module.graph, target, HostOptions(records=tuple(records)), tiles=tiles)
     objects = host_objects(part, target)
     code = link_library(objects, target.architecture) if objects else b""
     plan = joined(plain, module.graph, part, wanted, _NotRun)
