@@ -1,12 +1,13 @@
 """Ways to search without templates, beside each other: the best schedule after so many trials, over some seeds.
 
-    python -m benchmarks.autoschedule_search [--trials N] [--seeds K] [--tasks K] [--store FILE] [--json]
+    python -m benchmarks.autoschedule_search [--trials N] [--seeds K] [--tasks K] [--store FILE] [--plot FILE.png] [--json]
 
 draft: draft by the analytic model, verify by the learned one, time the few best. evolution: evolve by the learned model alone.
 random: draw at random. All have N trials for each of a few kernels of MobileNet v1 0.25 and ResNet-18. Timing is the most of it,
 so times are kept: in FILE, by kernel and schedule, and a schedule that several searches come to is timed once. Each is
 timed in turns with the default schedule, by the least of some runs of the thread's own clock. What is compared is the default's
-time in parts of the best one's, at least 1.
+time in parts of the best one's, at least 1. A seed's gain is the geometric mean over kernels; table and plot have the mean of all
+seeds, and the worst and the best of them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from vta.host.llvm.target import host_target
 from vta.host.loop.text import program_text
 
 _BATCH = 8
+_NAMES = {"draft": "draft, verify, time", "evolution": "evolution alone", "random": "random"}
 _PICKED = (("mobilenet0.25", (15, 3, 18, 9)), ("resnet18_v1", (3, 8)))
 """Of each network, which kernels: depthwise and pointwise ones, and ones of 3x3."""
 
@@ -90,6 +92,28 @@ def mean(values: Sequence[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
+def by_seed(found: Sequence[Sequence[float]], tasks: int) -> list[list[float]]:
+    """After each batch the gain of each seed, of curves that lie seed by seed."""
+    return [
+        [mean([curve[at] for curve in found[start : start + tasks]]) for start in range(0, len(found), tasks)]
+        for at in range(len(found[0]))
+    ]
+
+
+def plot(path: Path, gains: Mapping[str, Sequence[Sequence[float]]], counts: Sequence[int]) -> None:
+    """Draw the mean of each strategy, and around it the seeds from the worst to the best."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for strategy, columns in gains.items():
+        (line,) = axes.plot(counts, [mean(column) for column in columns], marker="o", label=_NAMES[strategy])
+        axes.fill_between(counts, list(map(min, columns)), list(map(max, columns)), color=line.get_color(), alpha=0.15)
+    axes.set(xlabel="trials of a kernel", ylabel="times as fast as the default", xticks=counts)
+    axes.legend()
+    figure.savefig(path, dpi=110)
+
+
 def main() -> None:
     """Print the table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -97,6 +121,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--tasks", type=int, default=4)
     parser.add_argument("--store", type=Path, default=Path(tempfile.gettempdir()) / "autoschedule-search.txt")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="of the gains, the seeds' spread around their mean")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     tasks = picked_tasks(options.tasks)
@@ -107,17 +132,18 @@ def main() -> None:
             for task in tasks:
                 for strategy in STRATEGIES:
                     curves[strategy].append(curve(task, store, strategy, seed, options.trials))
-    rows = {strategy: [mean(column) for column in zip(*found, strict=True)] for strategy, found in curves.items()}
+    gains = {strategy: by_seed(found, len(tasks)) for strategy, found in curves.items()}
+    counts = [_BATCH * (at + 1) for at in range(options.trials // _BATCH)]
+    if options.plot is not None:
+        plot(options.plot, gains, counts)
+    rows = {strategy: list(map(mean, columns)) for strategy, columns in gains.items()}
     if options.json:
         print(json.dumps({"trials": options.trials, "batch": _BATCH, "seeds": options.seeds, "gains": rows, "curves": curves}))
         return
-    counts = [_BATCH * (at + 1) for at in range(options.trials // _BATCH)]
-    print("| strategy | " + " | ".join(f"{count} trials" for count in counts) + " | worst seed |\n|" + "---|" * (len(counts) + 2))
-    for strategy, gains in rows.items():
-        last = [
-            mean([found[-1] for found in curves[strategy][seed * len(tasks) :][: len(tasks)]]) for seed in range(options.seeds)
-        ]
-        print(f"| {strategy} | " + " | ".join(f"{gain:.3f}" for gain in gains) + f" | {min(last):.3f} |")
+    print("| strategy | " + " | ".join(f"{count} trials" for count in counts) + " |\n|" + "---|" * (len(counts) + 1))
+    for strategy, columns in gains.items():
+        cells = [f"{mean(column):.3f} ({min(column):.3f} to {max(column):.3f})" for column in columns]
+        print(f"| {_NAMES[strategy]} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

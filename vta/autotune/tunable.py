@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir.graph import Graph, Node
 from vta.records.measurement import Measurement
 from vta.records.record import Record
+from vta.records.workload import Workload
 
-__all__ = ["SearchSpace", "Tunable", "layers_text"]
+__all__ = ["SearchSpace", "Tunable", "layers_text", "uses_of"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -79,6 +81,15 @@ class Tunable(Protocol):
 
     def record(self, schedule: Any, number: int, result: Measurement, device: str) -> Record:
         """The record of a trial."""
+
+
+def uses_of(graph: Graph, workload_of: Callable[[Node], Workload | None]) -> dict[Workload, list[Node]]:
+    """The operators of a network by their workload, in the order of its first use; those that have none left out."""
+    found: dict[Workload, list[Node]] = {}
+    for node in graph.calls():
+        if (workload := workload_of(node)) is not None:
+            found.setdefault(workload, []).append(node)
+    return found
 
 
 def layers_text(layers: Sequence[str], otherwise: str) -> str:

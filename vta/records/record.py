@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import field, fields
 from typing import Any
 
-from vta.records.measurement import ErrorKind, Measured, measured_on
+from vta.records.measurement import ErrorKind, Measured, Measurement, measured_on
 from vta.records.workload import Workload
 from vta.support.dataclass import dataclass
 
-__all__ = ["Record", "RegionPlace"]
+__all__ = ["Record", "RegionPlace", "kernel_record"]
 
 
 @dataclass(frozen=True)
@@ -78,3 +78,16 @@ class Record:
     def measured(self) -> Measured:
         """What its costs are. Only costs of one kind can be compared."""
         return measured_on(self.device, self.cycles)
+
+
+def kernel_record(
+    target: str,
+    workload: Workload,
+    entity: tuple[tuple[str, str, Any], ...],
+    index: int,
+    result: Measurement,
+    device: str,
+) -> Record:
+    """The record of a trial of a kernel, on a processor or a GPU, which has no cycles."""
+    error, seconds, when = int(result.error), result.seconds, result.timestamp
+    return Record(target, workload, entity, index, result.costs, error, seconds, when, None, device)

@@ -103,9 +103,13 @@ def test_threads_beyond_the_end_read_nothing(op):
 
 
 def test_long_sums_of_few_elements_are_cut_into_parts():
-    node = call(ops.DENSE, [graph_input("x", (1, 1024), "float32"), constant(np.ones((10, 1024), np.float32))])
-    _, program = program_of(node)
-    parts, result = program.functions
+    def program(length):
+        weights = constant(np.ones((10, length), np.float32))
+        return program_of(call(ops.DENSE, [graph_input("x", (1, length), "float32"), weights]))[1]
+
+    (together,) = program(1024).functions
+    assert grid_of(together).threads == (8, 32, 1)
+    parts, result = program(4096).functions
     assert grid_of(parts).blocks[0] > grid_of(result).blocks[0]
 
 

@@ -15,20 +15,22 @@ from vta.autotune.auto.space import Made, ScheduleSpace
 from vta.autotune.auto.structure import operations
 from vta.autotune.tunable import layers_text
 from vta.errors import TuningError
-from vta.host.kernels.group import Group
+from vta.host.kernels.group import Group, GroupKernel
 from vta.host.loop.compute import Kernel
 from vta.host.loop.compute_text import compute_text
+from vta.host.loop.lower import lower
 from vta.host.loop.nest import Program
+from vta.host.loop.schedule import scheduled
 from vta.ir.graph import Graph
 from vta.ir.macs import macs_of
 from vta.records.host.schedules import compute_workload
 from vta.records.host.steps import DEFAULT_SKETCH, entity_of_steps, sketch_of
 from vta.records.measurement import Measurement
-from vta.records.record import Record
+from vta.records.record import Record, kernel_record
 from vta.records.workload import Workload
 from vta.support.dataclass import dataclass
 
-__all__ = ["AutoTask", "distinct_tasks", "operations_of", "operators_of"]
+__all__ = ["AutoTask", "distinct_tasks", "task_of_group"]
 
 _DIGITS = 6
 """Of the digest in a task's name."""
@@ -98,8 +100,29 @@ class AutoTask:
             entity = entity_of_steps(DEFAULT_SKETCH, (), ())
         else:
             entity = entity_of_steps(made.genome.sketch, tuple(self.space.choices(made.genome).items()), made.steps)
-        error, seconds, when = int(result.error), result.seconds, result.timestamp
-        return Record(self.machine.text, self.workload, entity, -1, result.costs, error, seconds, when, None, device)
+        return kernel_record(self.machine.text, self.workload, entity, -1, result, device)
+
+
+def task_of_group(
+    group: Group,
+    machine: Machine,
+    kernel: GroupKernel,
+    default: GroupKernel,
+    hints: tuple[Mapping[str, Choice], ...],
+    graph: Graph | None = None,
+) -> AutoTask:
+    """The task of a group of operators: what `kernel` computes, which without a schedule of its own is done as `default` is."""
+    return AutoTask(
+        workload=compute_workload(kernel.kernel),
+        kernel=kernel.kernel,
+        default=lower(scheduled(default.kernel, default.steps)),
+        constants=kernel.constants,
+        machine=machine,
+        operations=_operations_of(group, kernel.kernel),
+        operators=tuple(node.op.rpartition(".")[2] for node in group.nodes),
+        hints=hints,
+        graph=graph,
+    )
 
 
 def distinct_tasks(
@@ -118,12 +141,7 @@ def distinct_tasks(
     return tuple(found.values())
 
 
-def operators_of(group: Group) -> tuple[str, ...]:
-    """What a group computes, in short."""
-    return tuple(node.op.rpartition(".")[2] for node in group.nodes)
-
-
-def operations_of(group: Group, kernel: Kernel) -> int:
+def _operations_of(group: Group, kernel: Kernel) -> int:
     """Arithmetic operations of a run: those of products and sums where there are some."""
     macs = sum(macs_of(node) for node in group.nodes)
     return 2 * macs if macs else sum(map(operations, kernel.stages))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from vta.autotune.gpu.task import GpuTarget, GpuTask
 from vta.autotune.measure.measure import Candidate
 from vta.autotune.measure.processes import ProcessBuilder, ProcessRunner
+from vta.autotune.measure.rounding import is_within_rounding
 from vta.errors import GpuFaultError
 from vta.host.gpu.build import build_gpu_kernel
 from vta.host.gpu.device import GpuCode, GpuDevice, GpuMemory
@@ -30,9 +31,6 @@ from vta.records.workload import Workload
 from vta.support.dataclass import dataclass
 
 __all__ = ["GpuBuilder", "GpuJob", "GpuRunSettings", "GpuRunner", "PreparedKernel", "gpu_job", "gpu_kernel_source", "seconds_of"]
-
-_TOLERANCE = 1e-5
-"""Of the largest result: sums are added up in another order."""
 
 
 @dataclass(frozen=True)
@@ -136,10 +134,7 @@ class PreparedKernel:
 
     def is_right(self) -> bool:
         """Whether the result is that of the reference, within rounding."""
-        want, got = _reference(self._workload), self.result()
-        if want.dtype.kind != "f":
-            return bool((got == want).all())
-        return bool(np.abs(got - want).max() <= _TOLERANCE * max(1.0, float(np.abs(want).max())))
+        return is_within_rounding(self.result(), _reference(self._workload))
 
 
 @lru_cache(maxsize=2)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vta.autotune.gpu.space import GpuTileSpace
 from vta.autotune.gpu.splits import GpuSplitSpace
-from vta.autotune.tunable import layers_text
+from vta.autotune.tunable import layers_text, uses_of
 from vta.errors import TuningError
 from vta.host.gpu.build import tiled_sums
 from vta.host.gpu.schedule import is_thin
@@ -24,7 +24,7 @@ from vta.records.gpu.knobs import entity_of_tile, tile_of
 from vta.records.gpu.tiles import device_text
 from vta.records.gpu.workload import DENSE_FEW, gpu_workload, node_of
 from vta.records.measurement import Measurement
-from vta.records.record import Record
+from vta.records.record import Record, kernel_record
 from vta.records.workload import Workload
 from vta.support.dataclass import dataclass
 
@@ -131,8 +131,7 @@ class GpuTask:
     def record(self, schedule: GpuChoice, number: int, result: Measurement, device: str) -> Record:
         """The record of a trial."""
         entity = entity_of_tile(schedule, self.workload.name)
-        error, seconds, when = int(result.error), result.seconds, result.timestamp
-        return Record(str(self.target), self.workload, entity, number, result.costs, error, seconds, when, None, device)
+        return kernel_record(str(self.target), self.workload, entity, number, result, device)
 
 
 def gpu_task(node: Node, target: GpuTarget) -> GpuTask | None:
@@ -143,11 +142,8 @@ def gpu_task(node: Node, target: GpuTarget) -> GpuTask | None:
 
 def gpu_tasks(graph: Graph, target: GpuTarget) -> tuple[GpuTask, ...]:
     """The distinct tasks of a network, in the order of their first use, with the number of uses as weight."""
-    found: dict[Workload, list[Node]] = {}
-    for node in graph.calls():
-        if (workload := gpu_workload(node)) is not None:
-            found.setdefault(workload, []).append(node)
-    tasks = (GpuTask(workload, target, len(nodes), tuple(node.name for node in nodes)) for workload, nodes in found.items())
+    uses = uses_of(graph, gpu_workload).items()
+    tasks = (GpuTask(workload, target, len(nodes), tuple(node.name for node in nodes)) for workload, nodes in uses)
     return tuple(task for task in tasks if task.has_choice)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from vta.autotune.host.task import HostTask, data_layout
 from vta.autotune.measure.measure import Candidate
 from vta.autotune.measure.processes import ProcessBuilder, ProcessRunner
+from vta.autotune.measure.rounding import is_within_rounding
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import without_blocks
@@ -30,10 +31,6 @@ from vta.records.workload import Workload
 from vta.support.dataclass import dataclass
 
 __all__ = ["HostBuilder", "HostJob", "HostRunner", "RunSettings", "build_kernel_object", "host_job", "prepared_call"]
-
-
-_TOLERANCE = 1e-5
-"""Of the largest result: sums are added up in another order."""
 
 
 @dataclass(frozen=True)
@@ -139,5 +136,4 @@ def _is_right(job: HostJob, call: PreparedCall) -> bool:
     assert weight is not None
     plain = without_blocks(data, node.inputs[0].shape) if data_layout(node, job.target).block else data
     want = evaluate_node(node, [plain, weight])
-    got = without_blocks(call.run(), node.shape)
-    return bool(np.abs(got - want).max() <= _TOLERANCE * max(1.0, float(np.abs(want).max())))
+    return is_within_rounding(without_blocks(call.run(), node.shape), want)

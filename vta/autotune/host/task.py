@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.autotune.host.space import TileSpace
-from vta.autotune.tunable import layers_text
+from vta.autotune.tunable import layers_text, uses_of
 from vta.host.kernels.convolution_shape import ConvolutionShape, convolution_shape
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
@@ -20,7 +20,7 @@ from vta.records.host.knobs import entity_of_tile, tile_of
 from vta.records.host.target import matches, target_text
 from vta.records.host.workload import host_workload
 from vta.records.measurement import Measurement
-from vta.records.record import Record
+from vta.records.record import Record, kernel_record
 from vta.records.workload import Workload
 from vta.support.dataclass import dataclass
 
@@ -95,20 +95,15 @@ class HostTask:
     def record(self, schedule: Tile, number: int, result: Measurement, device: str) -> Record:
         """The record of a trial."""
         entity = entity_of_tile(schedule, self.shape, self.target)
-        error, seconds, when = int(result.error), result.seconds, result.timestamp
-        return Record(self.text, self.workload, entity, number, result.costs, error, seconds, when, None, device)
+        return kernel_record(self.text, self.workload, entity, number, result, device)
 
 
 def host_tasks(graph: Graph, target: CpuTarget, text: str = "") -> tuple[HostTask, ...]:
     """The distinct convolutions of a float network, in the order of their first use, with the number of uses as weight."""
-    found: dict[Workload, list[Node]] = {}
-    for node in graph.calls():
-        if (workload := host_workload(node)) is not None:
-            found.setdefault(workload, []).append(node)
     words = text or target_text(target)
     return tuple(
         HostTask(workload, target, words, nodes[0], len(nodes), tuple(node.name for node in nodes))
-        for workload, nodes in found.items()
+        for workload, nodes in uses_of(graph, host_workload).items()
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vta.host.gpu.anchors import TiledAnchor, gpu_anchor
 from vta.host.gpu.schedule import is_thin, kernel_steps
-from vta.host.gpu.splitting import GpuChoice, GpuSplit, split_choices
+from vta.host.gpu.splitting import GpuChoice, GpuSplit, default_split, split_choices
 from vta.host.gpu.tiles import best_tiles, tile_fits
 from vta.host.gpu.tiling import TiledSums
 from vta.host.kernels.group import Group, GroupKernel, traced_group
@@ -33,7 +33,10 @@ def build_gpu_kernel(group: Group, limits: GridLimits, tile: GpuChoice | None = 
     tiled = traced.anchor.tiled if isinstance(traced.anchor, TiledAnchor) else None
     if tiled is not None and tile is not None and not _fits(tiled, tile, limits):
         tile = None
-    if tiled is not None and (node.shape != tiled.sums.output.shape or (tile is None and is_thin(tiled.sums))):
+    if tiled is not None and tile is None and is_thin(tiled.sums):
+        tile = default_split(tiled, limits)
+        tiled = None if tile is None else tiled
+    if tiled is not None and node.shape != tiled.sums.output.shape:
         tiled = None
     chosen = None if tiled is None else tile or best_tiles(tiled, limits, 1)[0]
     return traced.kernel(name, (result,), kernel_steps(plain.kernel, limits, tiled, chosen))

@@ -12,12 +12,21 @@ from vta.host.loop.grid import GridLimits
 from vta.host.loop.steps import Bind, Cache, ComputeAt, Fuse, Part, Reorder, Share, Split, Step, Unroll
 from vta.support.dataclass import dataclass
 
-__all__ = ["GpuChoice", "GpuSplit", "best_splits", "block_columns", "shared_parts", "split_choices", "split_steps"]
+__all__ = [
+    "GpuChoice",
+    "GpuSplit",
+    "best_splits",
+    "block_columns",
+    "default_split",
+    "shared_parts",
+    "split_choices",
+    "split_steps",
+]
 
 _COLUMNS = 8
 """Results of a block beside each other: what they read fills sectors of memory."""
-_PUBLISHED = 64
-"""Parts that the published template has where nothing was tuned."""
+_PARTS, _LONGEST = 32, 2048
+"""Parts that are best on an NVIDIA H200, and up to what length of sums they are better there than kernels of their own."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,13 @@ def split_choices(tiled: TiledSums, limits: GridLimits) -> list[int]:
 
 
 def best_splits(tiled: TiledSums, limits: GridLimits, count: int) -> list[GpuSplit]:
-    """So many splits at most, those with about as many parts as the published template first."""
-    ranked = sorted(split_choices(tiled, limits), key=lambda parts: abs(np.log2(parts / _PUBLISHED)))
+    """So many splits at most, those with parts about as many as are known to be good first."""
+    ranked = sorted(split_choices(tiled, limits), key=lambda parts: abs(np.log2(parts / _PARTS)))
     return [GpuSplit(parts) for parts in ranked[:count]]
+
+
+def default_split(tiled: TiledSums, limits: GridLimits) -> GpuSplit | None:
+    """The split of long sums of few elements that nobody has tuned; None where something else is better, or none fits."""
+    if len(tiled.sums.reduce) != 1 or tiled.sums.reduce[0].extent > _LONGEST:
+        return None
+    return next(iter(best_splits(tiled, limits, 1)), None)

@@ -6,18 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from vta.autotune.auto.cpu.machine import CpuMachine
 from vta.autotune.auto.sketch import Choice
-from vta.autotune.auto.task import AutoTask, distinct_tasks, operations_of, operators_of
+from vta.autotune.auto.task import AutoTask, distinct_tasks, task_of_group
 from vta.host.engine import default_kernel, host_groups, open_kernel
 from vta.host.kernels.convolution_shape import ConvolutionShape, TileSource, convolution_shape, has_tile
 from vta.host.kernels.group import Group
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
 from vta.host.loop.compute import Kernel
-from vta.host.loop.lower import lower
-from vta.host.loop.schedule import scheduled
 from vta.host.processors import CpuTarget
 from vta.ir.graph import Graph, Node
-from vta.records.host.schedules import compute_workload
 
 __all__ = ["cpu_tasks"]
 
@@ -38,16 +35,7 @@ def cpu_tasks(
 
     def task_of(group: Group) -> AutoTask:
         kernel, default = open_kernel(group, layouts, target), default_kernel(group, layouts, target, tiles)
-        return AutoTask(
-            workload=compute_workload(kernel.kernel),
-            kernel=kernel.kernel,
-            default=lower(scheduled(default.kernel, default.steps)),
-            constants=kernel.constants,
-            machine=machine,
-            operations=operations_of(group, kernel.kernel),
-            operators=operators_of(group),
-            hints=_hints(group, layouts, target, kernel.kernel),
-        )
+        return task_of_group(group, machine, kernel, default, _hints(group, layouts, target, kernel.kernel))
 
     return distinct_tasks(groups, lambda group: open_kernel(group, layouts, target).kernel, task_of)
 

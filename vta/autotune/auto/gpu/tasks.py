@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from vta.autotune.auto.gpu.machine import GpuMachine
 from vta.autotune.auto.sketch import Choice
-from vta.autotune.auto.task import AutoTask, distinct_tasks, operations_of, operators_of
+from vta.autotune.auto.task import AutoTask, distinct_tasks, task_of_group
 from vta.host.gpu.build import build_gpu_kernel, tiled_sums
 from vta.host.gpu.engine import GpuTileSource
 from vta.host.gpu.schedule import is_thin
@@ -18,11 +18,8 @@ from vta.host.groups import find_groups
 from vta.host.kernels.group import Group
 from vta.host.loop.compute import Axis, Kernel
 from vta.host.loop.errors import LoopError
-from vta.host.loop.lower import lower
-from vta.host.loop.schedule import scheduled
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, graph_input
-from vta.records.host.schedules import compute_workload
 
 __all__ = ["gpu_auto_tasks", "group_graph"]
 
@@ -41,17 +38,8 @@ def gpu_auto_tasks(
     def task_of(group: Group) -> AutoTask:
         tile = None if tiles is None or group.anchor is None else tiles(group.anchor)
         kernel = build_gpu_kernel(group, limits, tile)
-        return AutoTask(
-            workload=compute_workload(kernel.kernel),
-            kernel=kernel.kernel,
-            default=lower(scheduled(kernel.kernel, kernel.steps)),
-            constants=kernel.constants,
-            machine=machine,
-            operations=operations_of(group, kernel.kernel),
-            operators=operators_of(group),
-            hints=_hints(group, kernel.kernel, machine, tile),
-            graph=group_graph(group),
-        )
+        hints = _hints(group, kernel.kernel, machine, tile)
+        return task_of_group(group, machine, kernel, kernel, hints, group_graph(group))
 
     return distinct_tasks(find_groups(calls, graph.users(), kept), lambda group: build_gpu_kernel(group, limits).kernel, task_of)
 
