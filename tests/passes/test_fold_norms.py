@@ -106,3 +106,21 @@ def test_norms_that_are_not_accepted_are_left():
     assert [node.op for node in fold_norms(graph, lambda result, length: length > CHANNELS).calls()] == [
         node.op for node in graph.calls()
     ]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_bound_that_is_far_away_stays(before):
+    x = graph_input("x", (4, 400))
+
+    def bounded(value):
+        return call("clip", [value], "clip", a_min=-10.0, a_max=10.0)
+
+    centered = bounded(x) if before else x
+    variance = call("mean", [call("multiply", [centered, centered], "n")], "n", axis=(1,), keepdims=True)
+    deviation = call("sqrt", [call("add", [variance, number(value=1e-5)], "n")], "n")
+    value = call("divide", [centered, deviation], "n")
+    graph = Graph((x,), (value if before else bounded(value),))
+    made = fold_norms(graph, lambda result, length: True)
+    values = RNG.standard_normal((4, 400)).astype(np.float32)
+    values[:, 0] = 1000
+    np.testing.assert_allclose(evaluate(made, {"x": values})[0], evaluate(graph, {"x": values})[0], rtol=1e-4, atol=1e-5)

@@ -32,6 +32,8 @@ _PARTS = (
     | _REDUCING
 )
 """What norms are made of."""
+_BOUNDING = frozenset({ops.MAXIMUM, ops.CLIP, ops.RELU})
+"""They may bound a variance; of the values themselves, random ones would not show a bound that is far away."""
 _MOST_PARTS = 32
 _ROWS = 2
 _SAMPLES = 3
@@ -127,7 +129,7 @@ def _following(source: Node, root: Node, users: Mapping[Node, list[Node]]) -> It
     derived, through = {source}, {root}
     pending = [*users[source]]
     for _ in range(2 * _MOST_PARTS):
-        ready = [node for node in pending if node not in derived and _is_derived(node, derived)]
+        ready = [node for node in pending if node not in derived and _is_derived(node, derived, prod(source.shape))]
         if not ready:
             return
         for node in ready:
@@ -140,7 +142,10 @@ def _following(source: Node, root: Node, users: Mapping[Node, list[Node]]) -> It
         pending += [user for node in ready for user in users[node]]
 
 
-def _is_derived(node: Node, derived: set[Node]) -> bool:
+def _is_derived(node: Node, derived: set[Node], elements: int) -> bool:
+    """Whether a value is computed from derived ones alone, by what is part of a norm of that many elements."""
+    if node.op in _BOUNDING and prod(node.shape) == elements:
+        return False
     return node.op in _PARTS and all(source in derived or source.value is not None for source in node.inputs)
 
 
