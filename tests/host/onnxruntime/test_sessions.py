@@ -26,7 +26,7 @@ BOUND = 2e-6
 """Of the largest value of a result, and of each value."""
 REFUSED = (
     ops.AVG_POOL2D, ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.ERF, ops.LRN, ops.PROD, ops.QNN_AVG_POOL2D,
-    ops.QNN_CONV2D_TRANSPOSE, ops.QNN_DENSE, ops.QNN_SOFTMAX,
+    ops.QNN_CONV2D_TRANSPOSE, ops.QNN_DENSE, ops.QNN_NORMALIZE, ops.QNN_SOFTMAX, ops.QNN_SOFTMAX_SHARES, ops.QNN_SOFTMAX_TERMS,
 )  # fmt: skip
 """Some of whose calls onnxruntime does not take: of double precision, of wide weights, or all."""
 

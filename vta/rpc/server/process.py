@@ -22,7 +22,7 @@ from vta.rpc.wire.limits import Limits
 __all__ = ["RUN_LIBRARIES", "WORKER_COMMAND", "WorkerProcess"]
 
 WORKER_COMMAND = (sys.executable, "-m", "vta.rpc.server.worker")
-RUN_LIBRARIES = "--run-libraries"
+RUN_LIBRARIES = "run-libraries"
 """Tells a worker that it may run the host libraries of clients' files, which are code."""
 
 _KILL_SECONDS = 5.0
