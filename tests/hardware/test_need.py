@@ -134,11 +134,11 @@ def test_the_command_refuses_and_can_be_told_to_go_on(tmp_path, capsys):
     pytest.importorskip("amaranth")
     where, config = tmp_path / "build", tmp_path / "large.json"
     small = HardwareConfig.named("sim_1x8")
-    config.write_text(json.dumps(replace(small, log_inp_buff_size=12, log_wgt_buff_size=20, log_acc_buff_size=14).to_json()))
+    config.write_text(json.dumps(replace(small, log_inp_buff_size=12, log_wgt_buff_size=19, log_acc_buff_size=14).to_json()))
     command = ["rtl", "package", "pynq-z1", str(config), "-o", str(where)]
     assert main(command) == 2
     complaint = capsys.readouterr().err
-    assert "needs 286 BRAM36 of 140; fitting: 4x8_i8w8a32_15_16_16_18 (192 DSP, 132 BRAM36), " in complaint
+    assert "needs 158 BRAM36 of 140; fitting: 4x8_i8w8a32_15_16_16_18 (192 DSP, 132 BRAM36), " in complaint
     assert not where.exists()
     assert main([*command, "--oversized"]) == 0
     assert (where / "build.tcl").exists()
