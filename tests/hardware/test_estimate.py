@@ -15,7 +15,7 @@ from vta.config.timing import TimingParameters
 from vta.errors import ConfigError
 from vta.hardware.estimate import UNITS, Estimator
 from vta.hardware.synthesis import Resources
-from vta.hardware.synthesis_report import SynthesisReport, read_report
+from vta.hardware.synthesis_report import SynthesisReport, read_report, reported_cores
 
 GEOMETRIES = [(0, 2, 64), (0, 3, 64), (0, 3, 128), (1, 2, 64), (2, 2, 128)]
 
@@ -39,6 +39,17 @@ def test_sums_are_found_again():
         for unit in UNITS:
             assert found[unit].lut == pytest.approx(expected.units[unit].lut, rel=0.01, abs=1)
             assert found[unit].ff == pytest.approx(expected.units[unit].ff, rel=0.01, abs=1)
+
+
+@pytest.mark.parametrize("family", ["xilinx", "ecp5"])
+def test_the_cores_that_were_synthesised_are_estimated_within_a_tenth(family):
+    reports = [report for report in reported_cores() if report.family == family and not report.config.requantize_unit]
+    assert len(reports) >= len(GEOMETRIES)
+    estimator = Estimator(reports)
+    for report in reports:
+        found = sum(estimator.logic(report.config, report.timing).values(), Resources())
+        assert found.lut == pytest.approx(report.total.lut, rel=0.1)
+        assert found.ff == pytest.approx(report.total.ff, rel=0.1)
 
 
 def test_a_report_is_read_as_it_was_written(tmp_path):
