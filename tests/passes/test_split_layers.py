@@ -33,6 +33,13 @@ def _attention(ranges: list[tuple[int, int]], more_reads: bool = False, by_heads
     return Graph((data,), tuple(found + [call(ops.RELU, [value], "whole")] * more_reads))
 
 
+def _gates() -> Graph:
+    """A layer of which channels are sliced as they are."""
+    data = graph_input("data", (ROWS, 7))
+    layer = call(ops.DENSE, [data, constant(np.ones((12, 7), np.float32))], "gates")
+    return Graph((data,), (_slice(layer, 1, 0, 4), _slice(layer, 1, 4, 12)))
+
+
 def _layers(graph: Graph) -> list[Node]:
     return [node for node in graph.calls() if node.op == ops.DENSE]
 
@@ -54,8 +61,9 @@ def test_queries_keys_and_values_are_a_layer_each():
         _attention([(0, 1)]),
         _attention([(0, 1), (1, 3)], more_reads=True),
         _attention([(0, 1), (1, 2)], by_heads=True),
+        _gates(),
     ],
-    ids=["overlap", "one", "read whole", "not the outermost part"],
+    ids=["overlap", "one", "read whole", "not the outermost part", "not moved"],
 )
 def test_other_slices_stay(graph):
     assert split_layers(graph) is graph

@@ -24,7 +24,10 @@ _DENSE_AXIS = 1
 
 
 def split_layers(graph: Graph) -> Graph:
-    """Split float32 dense layers that nothing reads but slices of their outputs, apart from each other. Results do not change."""
+    """Split float32 dense layers of which nothing reads but slices, apart from each other, of moved outputs. Results do not change.
+
+    A layer whose channels are sliced as they are, such as the gates of a recurrent one, stays whole: VTA slices them for nothing.
+    """
     users, outputs = graph.users(), set(graph.outputs)
     parts: dict[Node, _Part] = {}
     for node in graph.calls():
@@ -71,7 +74,12 @@ def _parts(layer: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> di
     while chain[-1] not in outputs and len(users[chain[-1]]) == 1 and _goes_on(users[chain[-1]][0], chain[-1]):
         chain.append(users[chain[-1]][0])
     slices = users[chain[-1]]
-    if chain[-1] in outputs or len(slices) < 2 or any(node.op != ops.STRIDED_SLICE for node in slices):
+    if (
+        not any(node.op == ops.TRANSPOSE for node in chain)
+        or chain[-1] in outputs
+        or len(slices) < 2
+        or any(node.op != ops.STRIDED_SLICE for node in slices)
+    ):
         return {}
     found = {node: part for node in slices if (part := _part(node, chain)) is not None}
     ranges = sorted((part.first, part.last) for part in found.values())
