@@ -24,7 +24,7 @@ _DENSE_AXIS = 1
 
 
 def split_layers(graph: Graph) -> Graph:
-    """Split float32 dense layers of which nothing reads but slices, apart from each other, of moved outputs. Results do not change.
+    """Split float32 dense layers that only slices of moved outputs read, apart from each other. Results do not change.
 
     A layer whose channels are sliced as they are, such as the gates of a recurrent one, stays whole: VTA slices them for nothing.
     """
