@@ -107,8 +107,13 @@ def _fitted(reports: list[SynthesisReport], unit: str, kind: str) -> np.ndarray:
 @cache
 def _estimator(family: str) -> Estimator | None:
     """That of a family of synthesis; None without reports of it."""
-    reports = [report for report in reported_cores() if report.family == family]
+    reports = [report for report in reported_cores() if report.family == family and not _has_options(report.config)]
     return Estimator(reports) if reports else None
+
+
+def _has_options(hw: HardwareConfig) -> bool:
+    """Whether a core has units that the terms do not know."""
+    return hw.requantize_unit or hw.depthwise_unit
 
 
 def synthesized(hw: HardwareConfig, family: str, timing: TimingParameters) -> Resources | None:
@@ -127,7 +132,7 @@ def estimate(hw: HardwareConfig, board: Board, timing: TimingParameters | None =
     has. The host's link and the memory controller of a board without a processor are not in it.
     """
     estimator = _estimator(_FAMILY_OF.get(board.family, ""))
-    if estimator is None or hw.requantize_unit or hw.depthwise_unit:
+    if estimator is None or _has_options(hw):
         return None
     timing = timing or TimingParameters(bus_bits=board.core_design().bus_bits)
     logic = sum(estimator.logic(hw, timing).values(), Resources())
