@@ -113,7 +113,7 @@ def _estimator(family: str) -> Estimator | None:
 
 def _has_options(hw: HardwareConfig) -> bool:
     """Whether a core has units that the terms do not know."""
-    return hw.requantize_unit or hw.depthwise_unit
+    return bool(hw.requantize_unit or hw.depthwise_unit)
 
 
 def synthesized(hw: HardwareConfig, family: str, timing: TimingParameters) -> Resources | None:
