@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -37,6 +38,10 @@ def run_yosys(command: list[str], directory: Path, script: str, problem: str) ->
     """
     (directory / "run.ys").write_text(script + "\n", encoding="utf-8")
     done = subprocess.run([*command, "run.ys"], cwd=directory, capture_output=True, text=True, check=False)
+    if done.returncode < 0:
+        ended = signal.Signals(-done.returncode).name
+        hint = ": the system had too little memory for it, most likely" if ended == "SIGKILL" else ""
+        raise DeviceError(f"{problem}: Yosys was ended by {ended}{hint}")
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         marked = [line for line in lines if "ERROR" in line or "Warning" in line] or lines
