@@ -218,7 +218,7 @@ def _command_seconds(path: Path, config: str) -> CommandSeconds:
 
 def _one_round(path: Path, config: str, vela: str | None) -> CommandSeconds:
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "vta.cli.main", "compile", str(path), "-o", f"{folder}/net.vta", "--config", config]
+        command = [sys.executable, "-m", "vta", "compile", str(path), "-o", f"{folder}/net.vta", "--config", config]
         emptied = {**os.environ, "VTA_CACHE_PATH": f"{folder}/cache"}
         return CommandSeconds(_seconds(command, emptied), _seconds(command, emptied), _vela_seconds(vela, path, folder))
 
@@ -441,9 +441,14 @@ def main() -> int:
     """Measure and print."""
     parser = network_options(__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--times", action="store_true", help="only the times of whole commands, of networks that came quantised")
     options = parser.parse_args()
     if shutil.which("vela") is None:
         print("vela is not on the path (pip install ethos-u-vela): its times are left out", file=sys.stderr)
+    if options.times:
+        found = {entry.file: _command_seconds(options.models / entry.file, options.config) for entry in chosen(options)}
+        print("\n".join(f"| {file} | {_told_seconds(times)} |" for file, times in found.items()))
+        return 0
     rows = [measure(options.models, entry, options.samples, options.config) for entry in chosen(options)]
     if options.json:
         print(json.dumps({"config": options.config, "models": [asdict(row) for row in rows]}))
