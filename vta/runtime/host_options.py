@@ -14,8 +14,9 @@ from vta.support.dataclass import dataclass
 if TYPE_CHECKING:
     from vta.host.gpu.device import GpuDevice
 
-__all__ = ["HostOptions", "has_compiler", "require_compiler", "require_onnxruntime"]
+__all__ = ["OLDEST_ONNXRUNTIME", "HostOptions", "has_compiler", "require_compiler", "require_onnxruntime"]
 
+OLDEST_ONNXRUNTIME = (1, 24)
 _LOG = logging.getLogger(__name__)
 
 
@@ -51,9 +52,18 @@ class HostOptions:
 
 
 def require_onnxruntime() -> None:
-    """Raise `DeviceError` if onnxruntime is not installed."""
+    """Raise `DeviceError` if onnxruntime is not installed, or too old."""
     if find_spec("onnxruntime") is None:
         raise DeviceError("the host part is to be computed by onnxruntime, which is missing: pip install 'vta[onnxruntime]'")
+    import onnxruntime
+
+    found: str = onnxruntime.__version__
+    if tuple(int(part) for part in found.split(".")[:2]) < OLDEST_ONNXRUNTIME:
+        oldest = ".".join(map(str, OLDEST_ONNXRUNTIME))
+        raise DeviceError(
+            f"the host part is to be computed by onnxruntime {found}, which does not multiply signed bytes; "
+            f"allowed: {oldest} or later, which needs Python 3.11"
+        )
 
 
 def has_compiler() -> bool:

@@ -28,7 +28,7 @@ def test_kernels(kind, data, seed):
 @given(st.data(), st.integers(0, 99))
 @settings(max_examples=4)
 def test_sessions(kind, data, seed):
-    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxruntime", minversion="1.24")
     graph = graph_of(data.draw(RANDOM_KERNELS[kind]))
     inputs = inputs_of(graph, seed)
     require_same(host_graph(graph, HostOptions(onnxruntime=True)).run(inputs)[0], evaluate(graph, inputs)[0], BOUND)

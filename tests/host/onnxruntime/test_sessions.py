@@ -20,12 +20,12 @@ from vta.runtime.host_graph import host_graph, reference_of
 from vta.runtime.host_options import HostOptions
 from vta.runtime.plan import HostStep
 
-pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime", minversion="1.24")
 OPTIONS = HostOptions(onnxruntime=True)
 BOUND = 2e-6
 """Of the largest value of a result, and of each value."""
 REFUSED = (
-    ops.AVG_POOL2D, ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.ERF, ops.LRN, ops.PROD, ops.QNN_AVG_POOL2D,
+    ops.AVG_POOL2D, ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.COS, ops.DENSE, ops.ERF, ops.LRN, ops.PROD, ops.QNN_AVG_POOL2D,
     ops.QNN_CONV2D_TRANSPOSE, ops.QNN_DENSE, ops.QNN_NORMALIZE, ops.QNN_SOFTMAX, ops.QNN_SOFTMAX_SHARES, ops.QNN_SOFTMAX_TERMS,
 )  # fmt: skip
 """Some of whose calls onnxruntime does not take: of double precision, of wide weights, or all."""
@@ -70,6 +70,12 @@ def test_values_that_are_ordered():
         compare(
             call(ops.NON_MAX_SUPPRESSION, [boxes, scores], most=7, iou_threshold=0.3, score_threshold=0.1, center_point=center)
         )
+
+
+def test_a_version_that_is_too_old_is_named(monkeypatch, compiled):
+    monkeypatch.setattr("onnxruntime.__version__", "1.23.2")
+    with pytest.raises(DeviceError, match=r"onnxruntime 1\.23\.2, which does not multiply signed bytes; allowed: 1\.24 or later"):
+        Module(compiled, SimDevice(BASELINE), host=OPTIONS)
 
 
 def test_an_operator_that_is_refused_is_named():

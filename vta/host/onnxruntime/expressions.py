@@ -30,7 +30,7 @@ _UNARY = {
     "neg": "Neg", "abs": "Abs", "sqrt": "Sqrt", "exp": "Exp", "log": "Log", "tanh": "Tanh", "erf": "Erf", "sin": "Sin",
     "cos": "Cos", "floor": "Floor", "ceil": "Ceil", "round_even": "Round",
 }  # fmt: skip
-_FLOAT32_ALONE = ("erf",)
+_FLOAT32_ALONE = ("cos", "erf")
 
 
 def elementwise(writer: ModelWriter, node: Node, inputs: Sequence[Tensor]) -> Tensor:
@@ -143,6 +143,8 @@ class _Expressions:
         writer = self._writer
         if left.dtype == "bool" and operation in _LOGICAL:
             return writer.apply(_LOGICAL[operation], [self.written(left), self.written(right)], "bool")
+        if operation in ("min", "max") and left.dtype == "int64":
+            return self._extreme(operation, self.written(left), self.written(right))
         if operation in ("shl", "shr"):
             return self._shifted(operation, left, right)
         kind = _BINARY.get(operation) or _BITWISE.get(operation)
@@ -150,6 +152,11 @@ class _Expressions:
             raise refusal(self._node, f"nothing stands for {operation} of {left.dtype}")
         dtype = "bool" if operation in ("lt", "le", "eq") else ""
         return self._in_words(lambda *parts: writer.apply(kind, list(parts), dtype or parts[0].dtype), left, right)
+
+    def _extreme(self, operation: str, left: Tensor, right: Tensor) -> Tensor:
+        """The lesser or the larger of two wide integers: Min and Max of 1.30, and of versions before it, are wrong beyond 32 bits."""
+        below = self._writer.apply("Less", [left, right], "bool")
+        return self._writer.apply("Where", [below, *((left, right) if operation == "min" else (right, left))], left.dtype)
 
     def _shifted(self, operation: str, value: Expr, amount: Expr) -> Tensor:
         """A product with a power of two, or its floor division: ONNX shifts no signed integers."""
