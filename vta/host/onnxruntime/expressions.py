@@ -154,7 +154,7 @@ class _Expressions:
         return self._in_words(lambda *parts: writer.apply(kind, list(parts), dtype or parts[0].dtype), left, right)
 
     def _extreme(self, operation: str, left: Tensor, right: Tensor) -> Tensor:
-        """The lesser or the larger of two wide integers: Min and Max of 1.30, and of versions before it, are wrong beyond 32 bits."""
+        """The lesser or the larger of two wide integers: Min and Max up to version 1.30 are wrong beyond 32 bits."""
         below = self._writer.apply("Less", [left, right], "bool")
         return self._writer.apply("Where", [below, *((left, right) if operation == "min" else (right, left))], left.dtype)
 
