@@ -14,6 +14,8 @@ _MOVES = (ops.RESHAPE, ops.SQUEEZE, ops.EXPAND_DIMS, ops.TRANSPOSE)
 
 def fold_factors_of_matmuls(graph: Graph) -> Graph:
     """Multiply float32 products of two tensors rather than one of both, where nothing else reads that; also through moves."""
+    if not any(map(_multiplies, graph.calls())):
+        return graph
     outputs = set(graph.outputs)
     alone = {node for node, found in graph.users().items() if len(found) == 1 and node not in outputs}
     done: dict[Node, Node] = {}

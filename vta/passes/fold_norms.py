@@ -58,12 +58,17 @@ def fold_norms(graph: Graph, accepts: Callable[[Node, int], bool]) -> Graph:
 
     `accepts` says of the result of a norm, and the values that it is over, whether it is to be one.
     """
+    roots = [node for node in graph.calls() if node.op == ops.SQRT]
+    if not roots:
+        return graph
     users = graph.users()
-    found = [norm for node in graph.calls() if node.op == ops.SQRT for norm in _norms(node, users)]
+    found = [norm for root in roots for norm in _norms(root, users)]
     norms = {norm.result: norm for norm in found if accepts(norm.result, len(norm.scale))}
+    if not norms:
+        return graph
     done: dict[Node, Node] = {}
     normalized: dict[Node, Node] = {}
-    for node in graph.nodes() if norms else ():
+    for node in graph.nodes():
         norm = norms.get(node)
         if norm is not None:
             normalized[node] = _normalized(norm, done[norm.source])
@@ -72,7 +77,7 @@ def fold_norms(graph: Graph, accepts: Callable[[Node, int], bool]) -> Graph:
             done[node] = _dense(node, read, normalized[read.result])
         else:
             done[node] = with_inputs(node, tuple(done[source] for source in node.inputs))
-    return graph.rebuilt(done) if norms else graph
+    return graph.rebuilt(done)
 
 
 def _norms(root: Node, users: Mapping[Node, list[Node]]) -> Iterator[_Norm]:

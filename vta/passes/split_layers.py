@@ -28,17 +28,27 @@ def split_layers(graph: Graph) -> Graph:
 
     A layer whose channels are sliced as they are, such as the gates of a recurrent one, stays whole: VTA slices them for nothing.
     """
+    layers = [
+        node for node in graph.calls() if node.op == ops.DENSE and node.dtype == "float32" and node.inputs[1].value is not None
+    ]
+    if not layers:
+        return graph
     users, outputs = graph.users(), set(graph.outputs)
     parts: dict[Node, _Part] = {}
-    for node in graph.calls():
-        if node.op == ops.DENSE and node.dtype == "float32" and node.inputs[1].value is not None:
-            parts |= _parts(node, users, outputs)
+    for layer in layers:
+        parts |= _parts(layer, users, outputs)
+    if not parts:
+        return graph
     done: dict[Node, Node] = {}
     for node in graph.nodes():
         part = parts.get(node)
         inputs = tuple(done[source] for source in node.inputs)
         done[node] = with_inputs(node, inputs) if part is None else part.made(done[part.chain[0].inputs[0]])
-    return graph.rebuilt(done) if parts else graph
+    return graph.rebuilt(done)
+
+
+def _is_layer(node: Node) -> bool:
+    return node.op == ops.DENSE and node.dtype == "float32" and node.inputs[1].value is not None
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,8 @@ __all__ = ["dataclass"]
 
 _Method = Callable[..., Any]
 
+_FIELDS, _MATCHED = "__dataclass_fields__", "__match_args__"
+"""What the standard decorator makes of the fields of a class."""
 _FEW = 8
 """Instances that are made before it is worth to compile how."""
 
@@ -38,7 +40,7 @@ def _made(cls: type, frozen: bool, eq: bool, shown: bool, kw_only: bool) -> type
     if any(isinstance(value, dataclasses.Field) for value in own.values()):
         _make_fields(cls, kw_only)  # which puts the defaults into their places
     else:
-        for name in _OF_FIELDS:
+        for name in (_FIELDS, _MATCHED):
             setattr(cls, name, _MadeLater(cls, name, kw_only))
     methods: dict[str, Any] = {
         "__init__": _init_in_steps(cls),
@@ -58,14 +60,11 @@ def _made(cls: type, frozen: bool, eq: bool, shown: bool, kw_only: bool) -> type
     return cls
 
 
-_OF_FIELDS = ("__dataclass_fields__", "__match_args__")
-
-
 def _make_fields(cls: type, kw_only: bool) -> None:
     """Do what the standard decorator does, without methods. Nothing is different if two threads do."""
     dataclasses.dataclass(init=False, repr=False, eq=False, match_args=False, kw_only=kw_only)(cls)
     fields = dataclasses.fields(cls)
-    setattr(cls, _OF_FIELDS[1], tuple(field.name for field in fields if field.init and not field.kw_only))
+    setattr(cls, _MATCHED, tuple(field.name for field in fields if field.init and not field.kw_only))
 
 
 class _MadeLater:

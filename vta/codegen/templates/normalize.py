@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from vta.codegen.templates.row_program import (
+    ALONG_COLUMNS,
     RowProgram,
     RowTemplate,
     factor_rows,
@@ -29,11 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Normalize"]
 
-_WHEN = "along the columns of an image of one row, where the config has the requantize and table units"
 _SIGN = 31
 
 
-@template(ops.QNN_NORMALIZE, kinds=("normalize",), when=_WHEN, rules=(rows_are_images,))
+@template(ops.QNN_NORMALIZE, kinds=("normalize",), when=ALONG_COLUMNS, rules=(rows_are_images,))
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Normalize(RowTemplate):
     """Each channel less its mean, over its deviation; or over the root of its mean square."""

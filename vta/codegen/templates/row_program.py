@@ -26,8 +26,10 @@ from vta.partition.fused.support_rules import Breach, support_rule
 from vta.schedule.tile_sizes import Size
 from vta.support.dataclass import dataclass
 
-__all__ = ["RowProgram", "RowTemplate", "factor_rows", "narrow_control", "rows_are_images", "wide_control"]
+__all__ = ["ALONG_COLUMNS", "RowProgram", "RowTemplate", "factor_rows", "narrow_control", "rows_are_images", "wide_control"]
 
+ALONG_COLUMNS = "along the columns of an image of one row, where the config has the requantize and table units"
+"""When VTA runs operators of rows."""
 _SHIFT_MASK, _LEFT_AT, _ZERO_POINT_AT, _LOW_AT, _HIGH_AT = 0x3F, 8, 8, 16, 24
 _ROW_OPERATORS = (ops.QNN_NORMALIZE, ops.QNN_SOFTMAX_SHARES, ops.QNN_SOFTMAX_TERMS)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vta.codegen.stream import Segment, Stream
 from vta.codegen.templates.row_program import (
+    ALONG_COLUMNS,
     RowProgram,
     RowTemplate,
     factor_rows,
@@ -31,13 +32,12 @@ if TYPE_CHECKING:
 
 __all__ = ["SoftmaxShares", "SoftmaxTerms"]
 
-_WHEN = "along the columns of an image of one row, where the config has the requantize and table units"
 _UNCHANGED = 1 << 30
 """The multiplier that leaves alone what is shifted to the left by 1."""
 _REFINED_LEFT = 2
 
 
-@template(ops.QNN_SOFTMAX_TERMS, kinds=("softmax_terms",), when=_WHEN, rules=(rows_are_images,))
+@template(ops.QNN_SOFTMAX_TERMS, kinds=("softmax_terms",), when=ALONG_COLUMNS, rules=(rows_are_images,))
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SoftmaxTerms(RowTemplate):
     """The largest value of each channel, and what a table holds for the differences from it, which the unit looks up."""
@@ -80,7 +80,7 @@ class SoftmaxTerms(RowTemplate):
         program.narrow(largest, REQUANTIZE_TABLE)
 
 
-@template(ops.QNN_SOFTMAX_SHARES, kinds=("softmax_shares",), when=_WHEN, rules=(rows_are_images,))
+@template(ops.QNN_SOFTMAX_SHARES, kinds=("softmax_shares",), when=ALONG_COLUMNS, rules=(rows_are_images,))
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SoftmaxShares(RowTemplate):
     """Squares, their sum, its reciprocal by Newton's method, and that as the multiplier of squares."""
