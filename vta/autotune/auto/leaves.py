@@ -16,7 +16,7 @@ from vta.support.dataclass import dataclass
 
 __all__ = ["Access", "Leaf", "function_leaves", "leaves_of"]
 
-_INNER = ("unrolled", "vectorized", "transposed", "dot")
+_INNER = ("unrolled", "vectorized", "transposed", "dot", "tensor")
 _LINE_BYTES = 64
 
 

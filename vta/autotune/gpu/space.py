@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import TuningError
+from vta.host.gpu.tensor_tiles import TENSOR_WORDS, takes_tensors, tensor_cuts
 from vta.host.gpu.tiles import shared_bytes, tile_fits
 from vta.host.gpu.tiling import GpuTile, SpatialTile, TiledSums
 from vta.host.loop.grid import GridLimits
@@ -28,7 +29,10 @@ _MOST_VIRTUAL = 16
 
 
 class GpuTileSpace:
-    """All combinations of knobs, numbered from 0. Most of them no block of threads can have: `numbers` gives -1 for those."""
+    """All combinations of knobs, numbered from 0. Most of them no block of threads can have: `numbers` gives -1 for those.
+
+    Where a device multiplies matrices of bytes, and there are enough of them, tiles are those that do.
+    """
 
     def __init__(self, name: str, tiled: TiledSums, limits: GridLimits) -> None:
         """Of a workload's name. Raises `TuningError` if nothing fits."""
@@ -39,8 +43,12 @@ class GpuTileSpace:
         extents = {axis.name: axis.extent for axis in tiled.sums.reduce}
         self._window = tuple(extents[axis] for axis in tiled.reduce)
         cut = self._window if REDUCE_KNOBS[name] else ()
+        self._tensor = takes_tensors(tiled, limits)
         self._spatial = [[SpatialTile(*parts) for parts in _factorizations(size, 3)] for size in self._axes]
         self._reduce = [[parts[0] for parts in _factorizations(size, 1)] for size in cut]
+        if self._tensor:
+            self._spatial = tensor_cuts(self._axes)
+            self._reduce[0] = [count for count in self._reduce[0] if count % TENSOR_WORDS == 0]
         self.dims = (*map(len, self._spatial), *map(len, self._reduce), len(UNROLL_STEPS), 2)
         self._known: dict[int, bool] = {}
         if not self.random(np.random.default_rng(0), 1).size:
@@ -75,7 +83,7 @@ class GpuTileSpace:
         chosen = [choices[int(at)] for choices, at in zip(self._spatial, position, strict=False)]
         rest = [int(at) for at in position[len(chosen) :]]
         reduce = tuple(choices[at] for choices, at in zip(self._reduce, rest, strict=False)) or self._window
-        return GpuTile(tuple(chosen), reduce, UNROLL_STEPS[rest[-2]], bool(rest[-1]))
+        return GpuTile(tuple(chosen), reduce, UNROLL_STEPS[rest[-2]], bool(rest[-1]), self._tensor)
 
     def find(self, schedule: GpuTile) -> int | None:
         """The number of a tile; None if it is not there."""
@@ -85,7 +93,8 @@ class GpuTileSpace:
             position += [UNROLL_STEPS.index(schedule.unrolled_steps), int(schedule.explicit)]
         except ValueError:
             return None
-        return int(np.ravel_multi_index(position, self.dims)) if self._fits(schedule) else None
+        fits = schedule.tensor == self._tensor and self._fits(schedule)
+        return int(np.ravel_multi_index(position, self.dims)) if fits else None
 
     def random(self, rng: np.random.Generator, count: int) -> Ints:
         """Numbers of up to `count` tiles at random; they may repeat."""
@@ -128,7 +137,7 @@ class GpuTileSpace:
             _LEAST_THREADS <= tile.threads <= min(self._limits.threads, _MOST_THREADS)
             and sums <= _MOST_SUMS
             and prod(cut.virtual for cut in tile.spatial) <= _MOST_VIRTUAL
-            and tile.spatial[0].threads <= self._limits.block[2]
+            and (tile.tensor or tile.spatial[0].threads <= self._limits.block[2])
             and tile_fits(self._tiled, tile, self._limits)
         )
 

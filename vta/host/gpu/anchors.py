@@ -109,7 +109,7 @@ def _anchor(
     node: Node, sums: Stage, fetched: tuple[Stage, ...], constants: Any, dot: str = "", vectors: bool = False
 ) -> TiledAnchor:
     value = Value(node.shape, sums.output.dtype, lambda point: load(sums.output, [item.whole for item in point]))
-    tiled = TiledSums(sums, fetched, dot, (WEIGHT,) if vectors else ())
+    tiled = TiledSums(sums, fetched, dot, (WEIGHT,) if vectors else (), (WEIGHT,) if dot else ())
     return TiledAnchor((*fetched, sums), value, constants=constants, tiled=tiled)
 
 

@@ -23,6 +23,8 @@ __all__ = ["CudaDevice", "CudaGraph", "CudaMemory", "cuda_device_count", "find_d
 
 Array = NDArray[Any]
 _ALIGNMENT = 256
+_TENSOR_ARCHITECTURE = 75
+"""The first that multiplies matrices of bytes."""
 _RELAXED = 2
 _FAULTS = range(700, 720)
 """Errors after which a process can do nothing more with the GPU: illegal accesses, launches that hang."""
@@ -224,6 +226,7 @@ class CudaDevice:
             shared_bytes=self._attribute("shared"),
             registers=self._attribute("registers"),
             processors=self.processors,
+            tensor=self._attribute("major") * 10 + self._attribute("minor") >= _TENSOR_ARCHITECTURE,
         )
         self.stream = ctypes.c_void_p()
         self.call("cuStreamCreate", ctypes.byref(self.stream), 1)

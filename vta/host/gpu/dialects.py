@@ -31,6 +31,16 @@ class Dialect:
     unbits: str
     vector_copy: str
     """Copies some neighbours: takes their number, their type, where to and where from."""
+    bytes_copy: str
+    """Copies four bytes: takes where to and where from."""
+    bytes_type: str
+    """Of four bytes."""
+    bytes_joined: str
+    """Four bytes of their values."""
+    bytes_store: str
+    """Stores four bytes: takes where to and what."""
+    tensor: bool
+    """Whether it can say that threads multiply matrices of bytes together."""
     preamble: str
     """What the operations on half floats and bytes are called by."""
 
@@ -59,6 +69,11 @@ OPENCL = Dialect(
     bits="as_int",
     unbits="as_float",
     vector_copy="vstore{count}(vload{count}(0, {source}), 0, {target});",
+    bytes_copy="vstore4(vload4(0, {source}), 0, {target});",
+    bytes_type="char4",
+    bytes_joined="(char4)({values})",
+    bytes_store="vstore4({value}, 0, {target});",
+    tensor=False,
     preamble="""\
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef cl_khr_fp64
@@ -92,6 +107,11 @@ CUDA = Dialect(
     bits="__float_as_int",
     unbits="__int_as_float",
     vector_copy="*({type}{count} *)({target}) = *(const {type}{count} *)({source});",
+    bytes_copy="*(int *)({target}) = *(const int *)({source});",
+    bytes_type="int",
+    bytes_joined="joined_bytes({values})",
+    bytes_store="*(int *)({target}) = {value};",
+    tensor=True,
     preamble="""\
 typedef unsigned int uint;
 typedef unsigned long ulong;
@@ -114,6 +134,33 @@ static __device__ __forceinline__ ushort half_bits(float value)
 }
 #define dot4(left, right, total) __dp4a(left, right, total)
 #define four_bytes(place) (*(const int *)(place))
+#define eight_bytes(place) (*(const int2 *)(place))
+static __device__ __forceinline__ int joined_bytes(int one, int two, int three, int four)
+{
+  return __byte_perm(__byte_perm(one, two, 0x0040), __byte_perm(three, four, 0x0040), 0x5410);
+}
+#if __CUDA_ARCH__ >= 800
+static __device__ __forceinline__ void add_matrix_product(
+  int &c0, int &c1, int &c2, int &c3, int a0, int a1, int a2, int a3, int b0, int b1)
+{
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    : "+r"(c0), "+r"(c1), "+r"(c2), "+r"(c3) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+#elif __CUDA_ARCH__ >= 750
+static __device__ __forceinline__ void add_small_product(int &c0, int &c1, int a, int b)
+{
+  asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+    : "+r"(c0), "+r"(c1) : "r"(a), "r"(b));
+}
+static __device__ __forceinline__ void add_matrix_product(
+  int &c0, int &c1, int &c2, int &c3, int a0, int a1, int a2, int a3, int b0, int b1)
+{
+  add_small_product(c0, c1, a0, b0);
+  add_small_product(c2, c3, a1, b0);
+  add_small_product(c0, c1, a2, b1);
+  add_small_product(c2, c3, a3, b1);
+}
+#endif
 """,
 )
 

@@ -31,7 +31,7 @@ from vta.host.loop.expression import (
 )
 from vta.support.dataclass import dataclass
 
-__all__ = ["ExpressionPrinter", "position_of"]
+__all__ = ["ExpressionPrinter", "expression_reads", "position_of"]
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^", "lt": "<", "le": "<=", "eq": "=="}
 _LOGIC = {"and": "&&", "or": "||", "xor": "!="}

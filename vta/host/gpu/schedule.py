@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from vta.host.gpu.splitting import GpuChoice, GpuSplit, split_steps
-from vta.host.gpu.tiling import TiledSums, tiled_steps
+from vta.host.gpu.tiling import GpuTile, TiledSums, tiled_steps
 from vta.host.loop.compute import Kernel, Stage
 from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Binary, Expr, Unary, walk
@@ -52,7 +52,8 @@ def kernel_steps(
     if tiled is None or tile is None:
         return element_steps(kernel, limits)
     is_split = isinstance(tile, GpuSplit)
-    own = {tiled.sums.name, *(() if is_split else (stage.name for stage in tiled.fetched))}
+    read = tiled.direct if isinstance(tile, GpuTile) and tile.tensor else ()
+    own = {tiled.sums.name, *(() if is_split else (stage.name for stage in tiled.fetched if stage.name not in read))}
     inlined = [stage.name for stage in kernel.stages[:-1] if stage.name not in own and _is_cheap(stage)]
     first = tuple(Inline(name) for name in inlined)
     rest = [stage for stage in kernel.stages[:-1] if stage.name not in {*own, *inlined}]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import chain, product
 from math import prod
 from typing import Any
@@ -12,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.host.gpu.anchors import WEIGHT
+from vta.host.gpu.footprint import copied_bytes
+from vta.host.gpu.tensor_tiles import best_tensor_tiles, is_tensor_tile
 from vta.host.gpu.tiling import GpuTile, SpatialTile, TiledSums
-from vta.host.loop.affine import affine_of
-from vta.host.loop.expression import loads
 from vta.host.loop.grid import GridLimits
 from vta.support.dataclass import dataclass
 
@@ -63,6 +62,9 @@ class _Candidates:
 
 def best_tiles(tiled: TiledSums, limits: GridLimits, count: int) -> list[GpuTile]:
     """So many tiles at most, those that the model ranks best first; one thread for each sum where nothing else fits."""
+    matrices = best_tensor_tiles(tiled, limits, count)
+    if matrices:
+        return matrices
     sizes = [axis.extent for axis in tiled.sums.axes][-_TILED_AXES:]
     extents = {axis.name: axis.extent for axis in tiled.sums.reduce}
     first, *others = tiled.reduce
@@ -109,7 +111,7 @@ def _costs(tiled: TiledSums, found: _Candidates, sizes: list[int], whole: tuple[
     names = [axis.name for axis in tiled.sums.axes][-len(sizes) :]
     extents: dict[str, Any] = {name: found.extent(at) for at, name in zip(axes, names, strict=True)}
     extents |= dict(zip(tiled.reduce, (found.depth, *whole), strict=True))
-    shared = _bytes(tiled, extents)
+    shared = copied_bytes(tiled, extents)
     reduction = prod(axis.extent for axis in tiled.sums.reduce if axis.name != tiled.dot)
     channel = found.inner[0]
     near = (channel + inner / channel) / inner
@@ -138,39 +140,13 @@ def shared_bytes(tiled: TiledSums, tile: GpuTile) -> int:
     axes = [axis.name for axis in tiled.sums.axes]
     extents = dict(zip(axes[-len(tile.spatial) :], (cut.extent for cut in tile.spatial), strict=True))
     extents.update(zip(tiled.reduce, tile.reduce, strict=True))
-    return int(_bytes(tiled, extents))
-
-
-def _bytes(tiled: TiledSums, extents: dict[str, Any]) -> Any:
-    """Bytes of what is read in a tile of some extents, which may be arrays."""
-    return sum(
-        width * prod(1 + sum(factor * (extents.get(name, whole) - 1) for name, factor, whole in place) for place in places)
-        for width, places in _footprints(tiled)
-    )
-
-
-_Place = tuple[tuple[str, int, int], ...]
-"""Of one index: axes, the factors that they count with, and how far those go that a tile does not cut."""
-
-
-@lru_cache(maxsize=64)
-def _footprints(tiled: TiledSums) -> tuple[tuple[int, tuple[_Place, ...]], ...]:
-    """What the sums read of each copy: bytes of an element, and the indices."""
-    wholes = {axis.name: axis.extent for axis in tiled.sums.reduce}
-    found = []
-    for stage in tiled.fetched:
-        read = next(item for item in loads(tiled.sums.value) if item.buffer is stage.output)
-        places = []
-        for index in read.indices:
-            affine = affine_of(index)
-            assert affine is not None
-            places.append(tuple((name, abs(factor), wholes.get(name, 1)) for name, factor in affine.factors.items()))
-        found.append((np.dtype(stage.output.dtype).itemsize, tuple(places)))
-    return tuple(found)
+    return int(copied_bytes(tiled, extents, tiled.direct if tile.tensor else ()))
 
 
 def tile_fits(tiled: TiledSums, tile: GpuTile, limits: GridLimits) -> bool:
     """Whether a device can have a tile, and copies in vectors come out even."""
     if tile.threads > limits.threads or shared_bytes(tiled, tile) > limits.shared_bytes:
         return False
+    if tile.tensor:
+        return limits.tensor and is_tensor_tile(tiled, tile)
     return WEIGHT not in tiled.vectors or tile.spatial[_channel(len(tile.spatial))].extent % _VECTOR == 0

@@ -9,13 +9,16 @@ from math import prod
 from vta.host.loop.compute import Stage
 from vta.host.loop.errors import LoopError
 from vta.host.loop.nest import VIRTUAL
-from vta.host.loop.steps import Bind, ComputeAt, Dot, Fuse, Reorder, Share, Split, Step, Unroll, Vectorize
+from vta.host.loop.steps import Bind, ComputeAt, Dot, Fuse, Reorder, Share, Split, Step, Tensorize, Unroll, Vectorize
 from vta.support.dataclass import dataclass
 
-__all__ = ["GpuTile", "SpatialTile", "TiledSums", "block_steps", "fetch_steps", "tiled_steps"]
+__all__ = ["GpuTile", "SpatialTile", "TiledSums", "block_steps", "fetch_steps", "tensor_counts", "tensor_steps", "tiled_steps"]
 
 _BLOCKS = ("blockIdx.z", "blockIdx.y", "blockIdx.x")
 _THREADS = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
+_TENSOR_THREADS = ("threadIdx.y", "threadIdx.z", "threadIdx.x")
+"""Of the first to the last of three axes, where 8 threads along the first and 4 along the last multiply matrices together."""
+_TENSOR_WORDS = 8
 _VECTOR = 4
 
 
@@ -47,6 +50,8 @@ class GpuTile:
     """So many steps of the reduction, at most, are written out."""
     explicit: bool = True
     """Whether steps are written out by the printer, not by the device's compiler."""
+    tensor: bool = False
+    """Whether 32 threads at a time multiply matrices of bytes together; weights are not copied then, but read where they are."""
 
     @property
     def threads(self) -> int:
@@ -67,6 +72,9 @@ class TiledSums:
     vectors: tuple[str, ...] = field(default_factory=tuple)
     """Names of copies whose last axis is read four at a time."""
 
+    direct: tuple[str, ...] = field(default_factory=tuple)
+    """Names of copies that are not made where matrices are multiplied."""
+
     @property
     def reduce(self) -> list[str]:
         """The axes of the reduction that can be cut."""
@@ -82,8 +90,10 @@ def tiled_steps(out: Stage, tiled: TiledSums, tile: GpuTile) -> tuple[Step, ...]
         raise LoopError(f"{out.name}: the tile has {len(tile.spatial)} and {len(tile.reduce)} axes, which it has not")
     spatial = list(zip([axis.name for axis in out.axes[-len(tile.spatial) :]], tile.spatial, strict=True))
     lead = [axis.name for axis in out.axes[: -len(tile.spatial)]]
-    steps = list(block_steps(out.name, lead, spatial))
+    steps = list(block_steps(out.name, lead, spatial, tile.tensor))
     steps.append(ComputeAt(tiled.sums.name, out.name, f"{spatial[-1][0]}_t"))
+    if tile.tensor:
+        return (*steps, *_tensor_reduction(tiled, tile), *_tensor_fetches(tiled, tile))
     steps += _reduction(tiled, tile)
     for stage in tiled.fetched:
         steps += (ComputeAt(stage.name, tiled.sums.name, f"{tiled.reduce[-1]}_o"), Share(stage.name))
@@ -92,13 +102,71 @@ def tiled_steps(out: Stage, tiled: TiledSums, tile: GpuTile) -> tuple[Step, ...]
     return tuple(steps)
 
 
-def block_steps(name: str, lead: Sequence[str], spatial: Sequence[tuple[str, SpatialTile]]) -> Iterator[Step]:
+def _tensor_fetches(tiled: TiledSums, tile: GpuTile) -> Iterator[Step]:
+    for stage in tiled.fetched:
+        if stage.name not in tiled.direct:
+            yield ComputeAt(stage.name, tiled.sums.name, f"{tiled.reduce[-1]}_o")
+            yield Share(stage.name)
+            yield from fetch_steps(stage.name, [axis.name for axis in stage.axes], tensor_counts(tile.spatial), _VECTOR)
+
+
+def tensor_counts(cuts: Sequence[SpatialTile]) -> list[int]:
+    """Threads of a block along its axes, where the first of the cuts is along y."""
+    first, *others = (cut.threads for cut in cuts)
+    return [*others[:-1], first, others[-1]]
+
+
+def _tensor_reduction(tiled: TiledSums, tile: GpuTile) -> Iterator[Step]:
+    name, axes = tiled.sums.name, tiled.reduce
+    for axis, inner in zip(axes, tile.reduce, strict=True):
+        yield Split(name, axis, inner, f"{axis}_o", f"{axis}_i")
+    outer, inner_loops = [f"{axis}_o" for axis in axes], [f"{axis}_i" for axis in axes]
+    spatial = [axis.name for axis in tiled.sums.axes]
+    row, column = spatial[-len(tile.spatial)], spatial[-1]
+    yield from tensor_steps(name, outer, inner_loops, spatial, (row, column), (f"{axes[0]}_i", tiled.dot))
+    count = prod(cut.inner for cut in tile.spatial) // 4
+    loops = [f"{axes[0]}_i_s", *inner_loops[1:]]
+    for loop, inner in zip(loops[::-1], (tile.reduce[0] // _TENSOR_WORDS, *tile.reduce[1:])[::-1], strict=True):
+        count *= inner
+        if count > tile.unrolled_steps:
+            break
+        yield Unroll(name, loop)
+
+
+def tensor_steps(
+    name: str,
+    outer: Sequence[str],
+    inner: Sequence[str],
+    spatial: Sequence[str],
+    results: tuple[str, str],
+    depth: tuple[str, str],
+) -> Iterator[Step]:
+    """Steps of a reduction whose `inner` loops are products of matrices inside of `outer` ones.
+
+    `results` are the axes of rows and of columns among the `spatial` ones, `depth` the loop of words among the inner ones
+    and that of bytes.
+    """
+    (row, column), (word, byte) = results, depth
+    yield Split(name, row, 2, f"{row}_m", f"{row}_r")
+    yield Split(name, column, 2, f"{column}_m", f"{column}_c")
+    yield Split(name, word, _TENSOR_WORDS, f"{word}_s", f"{word}_w")
+    around = [f"{axis}_m" if axis in results else axis for axis in spatial]
+    matrices = f"{row}_r", f"{column}_c", f"{word}_w", byte
+    yield Reorder(name, (*outer, *(f"{loop}_s" if loop == word else loop for loop in inner), *around, *matrices))
+    yield Tensorize(name, *matrices)
+    yield from (Unroll(name, loop) for loop in around)
+
+
+def block_steps(
+    name: str, lead: Sequence[str], spatial: Sequence[tuple[str, SpatialTile]], tensor: bool = False
+) -> Iterator[Step]:
     """Steps that give the axes of a stage to blocks of threads: at most three cut as `spatial` says, and those of `lead` whole.
 
-    What each thread of a block does is inside the loop ``AXIS_t`` of the last axis.
+    What each thread of a block does is inside the loop ``AXIS_t`` of the last axis. With `tensor`, threads along the first of the
+    axes are beside those along the last.
     """
     yield from _cuts(name, spatial)
-    yield from _grid(name, lead, spatial)
+    yield from _grid(name, lead, spatial, _tensor_threads(len(spatial)) if tensor else _THREADS)
     yield from (Unroll(name, f"{axis}_i") for axis, cut in spatial if cut.inner > 1)
 
 
@@ -109,7 +177,11 @@ def _cuts(name: str, spatial: Sequence[tuple[str, SpatialTile]]) -> Iterator[Ste
         yield Split(name, f"{axis}_2", cut.inner, f"{axis}_t", f"{axis}_i", guard=True)
 
 
-def _grid(name: str, lead: Sequence[str], spatial: Sequence[tuple[str, SpatialTile]]) -> Iterator[Step]:
+def _tensor_threads(count: int) -> tuple[str, ...]:
+    return _TENSOR_THREADS if count == len(_TENSOR_THREADS) else (_TENSOR_THREADS[0], _TENSOR_THREADS[-1])
+
+
+def _grid(name: str, lead: Sequence[str], spatial: Sequence[tuple[str, SpatialTile]], threads: Sequence[str]) -> Iterator[Step]:
     axes = [axis for axis, _ in spatial]
     parts = {kind: [f"{axis}_{kind}" for axis in axes] for kind in "bvti"}
     yield Reorder(name, (*lead, *parts["b"], *parts["v"], *parts["t"], *parts["i"]))
@@ -123,7 +195,7 @@ def _grid(name: str, lead: Sequence[str], spatial: Sequence[tuple[str, SpatialTi
     blocks = [fused[0], *blocks[1:]]
     yield from (Bind(name, loop, thread) for loop, thread in zip(blocks[::-1], _BLOCKS[::-1], strict=False))
     yield from (Bind(name, loop, VIRTUAL) for loop in parts["v"])
-    yield from (Bind(name, loop, thread) for loop, thread in zip(parts["t"][::-1], _THREADS[::-1], strict=False))
+    yield from (Bind(name, loop, thread) for loop, thread in zip(parts["t"][::-1], threads[::-1], strict=False))
 
 
 def _reduction(tiled: TiledSums, tile: GpuTile) -> Iterator[Step]:

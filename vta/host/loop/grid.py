@@ -30,6 +30,8 @@ class GridLimits:
     """Words of 4 bytes that the threads of a block have for themselves, together."""
     processors: int = 132
     """That run blocks, each some at a time; by default those of a large device."""
+    tensor: bool = False
+    """Whether 32 threads can multiply matrices of bytes together."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from vta.host.loop.affine import Affine, affine_of, without_divisions
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage
 from vta.host.loop.errors import LoopError
-from vta.host.loop.expression import Binary, Const, Expr, Load, Var, binary, index, load, loads, map_expression, substitute
-from vta.host.loop.nest import Barrier, Block, Function, If, Let, Loop, Program, Statement, Store, is_thread
+from vta.host.loop.expression import Binary, Const, Expr, Load, Var, binary, index, load, loads, map_expression, substitute, walk
+from vta.host.loop.nest import Barrier, Block, Function, If, Let, Loop, LoopKind, Program, Statement, Store, is_thread
 from vta.host.loop.schedule import LoopOrder, Scheduled, ancestors
 from vta.host.loop.steps import Fuse, Split
+from vta.host.loop.tensor import check_tensors
 from vta.support.dataclass import dataclass
 
 __all__ = ["lower"]
@@ -35,7 +36,9 @@ def _function(emitter: _Emitter, stage: Stage) -> Function:
     orders = emitter.state.orders
     shared = tuple(buffer for buffer in small.values() if orders[buffer.name].shared)
     local = tuple(buffer for buffer in small.values() if not orders[buffer.name].shared)
-    return Function(stage.name, _replaced(body, small), local, shared)
+    function = Function(stage.name, _replaced(body, small), local, shared)
+    check_tensors(function)
+    return function
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,9 @@ class _Emitter:
         old = self.shapes.get(stage.output, tuple(1 for _ in shape))
         self.shapes[stage.output] = tuple(max(pair) for pair in zip(old, shape, strict=True))
 
+
+_STARTING: dict[LoopKind, LoopKind] = {"dot": "serial", "tensor": "unrolled"}
+"""How loops run while the start of a reduction is stored."""
 
 _Body = Callable[[Mapping[str, int], _Scope], Statement]
 """What emits the rest of a nest: from the rests of splits and a scope."""
@@ -149,7 +155,7 @@ class _Work:
             kind, thread = self.order.kind(name), self.order.threads.get(name, "")
             within = scope.inside(self.variable(name), extent, thread).binding(name, Var(self.variable(name)))
             inner = self.inside(name, rests, within, body, starting)
-            parts.append(Loop(self.variable(name), extent, "serial" if starting and kind == "dot" else kind, inner, thread))
+            parts.append(Loop(self.variable(name), extent, _STARTING.get(kind, kind) if starting else kind, inner, thread))
         splits = (item for item in self.order.relations if isinstance(item, Split) and not item.guard)
         split = next((item for item in splits if item.outer == name), None)
         if split is not None and (rest := self.sizes(rests)[split.loop] % split.factor):
@@ -244,10 +250,15 @@ class _Work:
 
     def overruns(self, what: Expr, values: Mapping[str, Expr], scope: _Scope) -> list[Expr]:
         """Whether axes of an attached stage are within the tensor, where it reads memory that ends there."""
-        if not scope.overruns or self.order.attached is None or all(item.buffer in scope.origins for item in loads(what)):
+        if not scope.overruns or self.order.attached is None:
             return []
+        far = {
+            node.name for item in loads(what) if item.buffer not in scope.origins for node in walk(item) if isinstance(node, Var)
+        }
         found: list[Expr] = []
         for axis in self.stage.axes:
+            if axis.name not in far:
+                continue
             first = self.origin[axis.name]
             if first.constant + first.span(scope.extents)[1] + self.extents[axis.name] > axis.extent:
                 found.append(binary("lt", values[axis.name], index(axis.extent)))

@@ -29,7 +29,7 @@ THREADS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y
 VIRTUAL = "vthread"
 """Several threads that one thread stands for; any number of loops may be bound to it."""
 
-LoopKind = Literal["serial", "unrolled", "vectorized", "transposed", "parallel", "dot", "bound"]
+LoopKind = Literal["serial", "unrolled", "vectorized", "transposed", "parallel", "dot", "tensor", "bound"]
 
 
 @dataclass(frozen=True)

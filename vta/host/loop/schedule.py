@@ -24,6 +24,7 @@ from vta.host.loop.steps import (
     Share,
     Split,
     Step,
+    Tensorize,
     Transpose,
     Unroll,
     Vectorize,
@@ -118,6 +119,9 @@ def _apply(state: Scheduled, step: Step) -> Scheduled:
             _require_loop(order, step.loop)
             _require_thread(order, step.thread)
             new = replace(order, kinds={**order.kinds, step.loop: "bound"}, threads={**order.threads, step.loop: step.thread})
+        case Tensorize(row=row, column=column, word=word, byte=byte):
+            _require_loop(order, row, column, word, byte)
+            new = replace(order, kinds={**order.kinds, **dict.fromkeys((row, column, word, byte), "tensor")})
         case Unroll() | Vectorize() | Transpose() | Parallel() | Dot():
             _require_loop(order, step.loop)
             new = replace(order, kinds={**order.kinds, step.loop: _KINDS[type(step)]})
@@ -334,6 +338,11 @@ def _check_attached(state: Scheduled, stage: Stage, place: ComputeAt) -> None:
 
 def _check_kinds(name: str, order: LoopOrder) -> None:
     loops = list(order.loops)
+    tensor = [loop for loop in loops if order.kind(loop) == "tensor"]
+    if tensor and (loops[-4:] != tensor or [loop in order.reduce for loop in tensor] != [False, False, True, True]):
+        raise LoopError(
+            f"{name}: {', '.join(tensor)}: the four innermost loops of a reduction, two of them results, are matrices"
+        )
     dots = [loop for loop in loops if order.kind(loop) == "dot"]
     vectors = [loop for loop in loops if order.kind(loop) == "vectorized"]
     parallel = [loop for loop in loops if order.kind(loop) == "parallel"]

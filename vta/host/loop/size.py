@@ -20,6 +20,8 @@ def _length(statement: Statement) -> int:
             return 1
         case Block(statements):
             return sum(map(_length, statements))
+        case Loop(kind="tensor"):
+            return 1
         case Loop(extent=extent, kind=kind, body=body):
             return _length(body) * (extent if kind in _OUT else 1)
         case _:

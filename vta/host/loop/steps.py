@@ -18,6 +18,7 @@ __all__ = [
     "Share",
     "Split",
     "Step",
+    "Tensorize",
     "Transpose",
     "Unroll",
     "Vectorize",
@@ -102,6 +103,22 @@ class Dot:
 
 
 @dataclass(frozen=True)
+class Tensorize:
+    """Let 32 threads beside each other, of 8 along y and 4 along x, multiply matrices of bytes together.
+
+    The innermost loops of a reduction are, in this order, over two rows and two columns of a thread's results, eight words of
+    what is summed up, and the four bytes of a word. Each thread still gets the sums of its own results: one operand is the same
+    for all threads along x, the other for all along y.
+    """
+
+    stage: str
+    row: str
+    column: str
+    word: str
+    byte: str
+
+
+@dataclass(frozen=True)
 class Bind:
     """Let a loop be an index of a grid of threads: one of `THREADS`, or `VIRTUAL` for threads that one thread stands for."""
 
@@ -178,6 +195,7 @@ Step = (
     | Transpose
     | Parallel
     | Dot
+    | Tensorize
     | Bind
     | Cache
     | CacheRead

@@ -24,6 +24,8 @@ UNROLL_STEPS = (0, 512, 1500)
 _PARTS = "tile_k"
 """Of dense layers with few results: parts of a sum, that threads have."""
 _UNROLL, _EXPLICIT = "auto_unroll_max_step", "unroll_explicit"
+_TENSOR = "tensorize"
+"""Whether threads multiply matrices of bytes together; left out where they do not."""
 _IGNORED = ("tile_n", "fuse_yx", "AA_double_buffer", "WW_double_buffer", "block_factor", "vectorize")
 """Knobs of published templates that change nothing here."""
 
@@ -37,7 +39,8 @@ def entity_of_tile(tile: GpuChoice, name: str) -> Entity:
         for knob, cut in zip(SPATIAL_KNOBS[name], tile.spatial, strict=True)
     ]
     knobs += [(knob, "sp", (-1, inner)) for knob, inner in zip(REDUCE_KNOBS[name], tile.reduce, strict=False)]
-    return (*knobs, (_UNROLL, "ot", tile.unrolled_steps), (_EXPLICIT, "ot", int(tile.explicit)))
+    knobs += [(_UNROLL, "ot", tile.unrolled_steps), (_EXPLICIT, "ot", int(tile.explicit))]
+    return (*knobs, (_TENSOR, "ot", 1)) if tile.tensor else tuple(knobs)
 
 
 def tile_of(entity: Sequence[tuple[str, str, Any]], name: str, window: Sequence[int]) -> GpuChoice:
@@ -46,7 +49,7 @@ def tile_of(entity: Sequence[tuple[str, str, Any]], name: str, window: Sequence[
     Raises `TuningError` naming a knob that is missing, unknown or no list of factors.
     """
     knobs = {knob: value for knob, _, value in entity}
-    known = (_PARTS,) if name == DENSE_FEW else (*SPATIAL_KNOBS[name], *REDUCE_KNOBS[name], _UNROLL, _EXPLICIT)
+    known = (_PARTS,) if name == DENSE_FEW else (*SPATIAL_KNOBS[name], *REDUCE_KNOBS[name], _UNROLL, _EXPLICIT, _TENSOR)
     for knob in knobs:
         if knob not in (*known, *_IGNORED):
             raise TuningError(f"knob {shown(knob)} is unknown; allowed: {', '.join(known)}")
@@ -54,7 +57,8 @@ def tile_of(entity: Sequence[tuple[str, str, Any]], name: str, window: Sequence[
         return GpuSplit(*_factors(knobs, _PARTS, 2))
     spatial = tuple(SpatialTile(*_factors(knobs, knob, 4)) for knob in SPATIAL_KNOBS[name])
     reduce = tuple(_factors(knobs, knob, 2)[-1] for knob in REDUCE_KNOBS[name]) or tuple(window)
-    return GpuTile(spatial, reduce, int(knobs.get(_UNROLL, 0)), bool(knobs.get(_EXPLICIT, 1)))
+    tensor = bool(knobs.get(_TENSOR, 0))
+    return GpuTile(spatial, reduce, int(knobs.get(_UNROLL, 0)), bool(knobs.get(_EXPLICIT, 1)), tensor)
 
 
 def _factors(knobs: Mapping[str, Any], name: str, count: int) -> tuple[int, ...]:

@@ -60,7 +60,7 @@ def gpu_from_reply(reply: pb.GpuReply) -> GpuDescription:
     """What a server says of a GPU. Raises `RemoteError` if a limit is missing."""
     block, grid = tuple(reply.block), tuple(reply.grid)
     limits: GridLimits = replace(_value(GridLimits, reply), block=block, grid=grid)
-    if len(block) != 3 or len(grid) != 3 or not all((*block, *grid, *asdict(limits).values())):
+    if len(block) != 3 or len(grid) != 3 or not all((*block, *grid, *asdict(replace(limits, tensor=True)).values())):
         raise RemoteError(f"the server describes its GPU in an unknown way: {printable(str(limits))}")
     return GpuDescription(printable(reply.name), limits)
 

@@ -172,7 +172,7 @@ class DeviceRun(_message.Message):
     def __init__(self, region: _Optional[int] = ..., counters: _Optional[_Union[Counters, _Mapping]] = ..., operators: _Optional[_Iterable[_Union[Counters, _Mapping]]] = ..., tokens: _Optional[_Union[Tokens, _Mapping]] = ..., seconds: _Optional[float] = ..., cycles: _Optional[int] = ..., units: _Optional[_Mapping[str, UnitCycles]] = ..., read_beats: _Optional[int] = ..., write_beats: _Optional[int] = ..., preset: _Optional[str] = ...) -> None: ...
 
 class GpuReply(_message.Message):
-    __slots__ = ["block", "grid", "local_bytes", "name", "processors", "registers", "shared_bytes", "threads"]
+    __slots__ = ["block", "grid", "local_bytes", "name", "processors", "registers", "shared_bytes", "tensor", "threads"]
     BLOCK_FIELD_NUMBER: _ClassVar[int]
     GRID_FIELD_NUMBER: _ClassVar[int]
     LOCAL_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -180,6 +180,7 @@ class GpuReply(_message.Message):
     PROCESSORS_FIELD_NUMBER: _ClassVar[int]
     REGISTERS_FIELD_NUMBER: _ClassVar[int]
     SHARED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    TENSOR_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
     block: _containers.RepeatedScalarFieldContainer[int]
     grid: _containers.RepeatedScalarFieldContainer[int]
@@ -188,8 +189,9 @@ class GpuReply(_message.Message):
     processors: int
     registers: int
     shared_bytes: int
+    tensor: bool
     threads: int
-    def __init__(self, name: _Optional[str] = ..., threads: _Optional[int] = ..., block: _Optional[_Iterable[int]] = ..., grid: _Optional[_Iterable[int]] = ..., shared_bytes: _Optional[int] = ..., local_bytes: _Optional[int] = ..., registers: _Optional[int] = ..., processors: _Optional[int] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., threads: _Optional[int] = ..., block: _Optional[_Iterable[int]] = ..., grid: _Optional[_Iterable[int]] = ..., shared_bytes: _Optional[int] = ..., local_bytes: _Optional[int] = ..., registers: _Optional[int] = ..., processors: _Optional[int] = ..., tensor: bool = ...) -> None: ...
 
 class GpuRequest(_message.Message):
     __slots__ = ["kind", "ordinal", "platform", "session"]
