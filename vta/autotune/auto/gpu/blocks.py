@@ -136,9 +136,13 @@ class BlockSketch(Sketch):
             return "a block that is not one group"
         if sum(source.bytes_of(extents) for source in shared) > self._limits.shared_bytes:
             return "the shared memory"
-        if sums * prod(extents[name] for name in self._unrolled(choices)) > _WRITTEN_OUT:
+        if self._written(choices, sums, extents) > _WRITTEN_OUT:
             return "the length of the code"
         return ""
+
+    def _written(self, choices: Choices, sums: int, extents: dict[str, int]) -> int:
+        """Products of a thread that are written out."""
+        return sums * prod(extents[name] for name in self._unrolled(choices))
 
     def _unrolled(self, choices: Choices) -> tuple[str, ...]:
         order = order_of(choices, "inner")
@@ -178,14 +182,25 @@ class BlockSketch(Sketch):
             lead = [out, *(axis.name for axis in reduction.main.axes if axis.name not in known)]
         copies = self._copies(choices)
         steps += [read_through(sums, source.name) for source, _ in copies if not source.stage]
-        steps += [*block_steps(out, lead, named), ComputeAt(sums, out, f"{named[-1][0]}_t")]
+        steps += [*self._block_steps(out, lead, named), ComputeAt(sums, out, f"{named[-1][0]}_t")]
         steps += self._sum_steps(sums, choices)
-        threads = [cut.threads for _, cut in cuts]
+        threads = self._thread_counts(cuts)
         for source, (name, axes) in copies:
-            width = number_of(choices, f"width.{source.name}") if source.copied else 1
+            width = self._width(choices, source)
             steps += [ComputeAt(name, sums, self._step_loop(choices)), Share(name), *fetch_steps(name, axes, threads, width)]
         steps += source_steps(self._kernel, reduction, choices, self._limits)
         return (*steps, *self._total_steps()) if part else tuple(steps)
+
+    def _thread_counts(self, cuts: Sequence[tuple[Axis, SpatialTile]]) -> list[int]:
+        """Threads along the axes of a block, the last one those of neighbors."""
+        return [cut.threads for _, cut in cuts]
+
+    def _width(self, choices: Choices, source: Source) -> int:
+        """Neighbors that are copied together."""
+        return number_of(choices, f"width.{source.name}") if source.copied else 1
+
+    def _block_steps(self, out: str, lead: Sequence[str], named: Sequence[tuple[str, SpatialTile]]) -> list[Step]:
+        return list(block_steps(out, lead, named))
 
     def _copies(self, choices: Choices) -> list[tuple[Source, tuple[str, list[str]]]]:
         """What comes from shared memory, with the stage that copies it and its axes."""
@@ -209,12 +224,15 @@ class BlockSketch(Sketch):
         order = order_of(choices, "outer")
         return f"{order[-1]}_o" if order else self._single()[-1]
 
+    def _splits(self, name: str, choices: Choices) -> list[Step]:
+        return [
+            Split(name, axis.name, number_of(choices, f"sum.{axis.name}"), f"{axis.name}_o", f"{axis.name}_i")
+            for axis in self._reduction.sums
+        ]
+
     def _sum_steps(self, name: str, choices: Choices) -> list[Step]:
         reduction = self._reduction
-        steps: list[Step] = [
-            Split(name, axis.name, number_of(choices, f"sum.{axis.name}"), f"{axis.name}_o", f"{axis.name}_i")
-            for axis in reduction.sums
-        ]
+        steps = self._splits(name, choices)
         outer, inner = ([f"{axis}_{kind}" for axis in order_of(choices, key)] for key, kind in (("outer", "o"), ("inner", "i")))
         spatial = [axis.name for axis in reduction.main.axes]
         dot = [reduction.dot] if reduction.dot else []

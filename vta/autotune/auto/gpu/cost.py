@@ -34,6 +34,8 @@ _SHARED_READ, _GLOBAL_READ, _STORE = 1.7, 6.0, 1.4
 _ELEMENT = 14.0
 """What finding a place takes that is copied to shared memory."""
 _LOOP = 0.7
+_MATRICES, _MATRIX_WORDS = 8.0, 16
+"""What matrices take to be multiplied, in products, and of how many bytes of an operand a thread brings a word."""
 _WAIT, _LATENCY, _CHAIN = 90.0, 340.0, 17.0
 """Cycles of a barrier, of a first value from memory that all share, and of a sum that waits for the one before."""
 _SECTOR_BYTES = 32
@@ -158,9 +160,12 @@ def _add(work: _Work, leaf: Leaf, function: Function) -> None:
     bound = {loop.thread: loop for loop in leaf.outer if loop.thread in THREADS}
     trips = prod(loop.extent for loop in serial)
     dot = any(loop.kind == "dot" for loop in leaf.inner)
+    tensor = any(loop.kind == "tensor" for loop in leaf.inner)
+    words = _MATRIX_WORDS if tensor else 4 if dot else 1
     width = prod(loop.extent for loop in leaf.inner if loop.kind == "vectorized")
     copies = leaf.copies * width
-    work.arithmetic += trips * copies * (1.0 if dot else max(leaf.operations, int(leaf.accumulates)))
+    each = _MATRICES if tensor else 1.0 if dot else max(leaf.operations, int(leaf.accumulates))
+    work.arithmetic += trips * copies * each
     work.loops += trips
     if leaf.accumulates:
         work.chain += trips * _CHAIN * max(1.0, copies / _SCHEDULERS)
@@ -168,7 +173,7 @@ def _add(work: _Work, leaf: Leaf, function: Function) -> None:
     for access in leaf.reads:
         if access.buffer in function.local:
             continue
-        reads = trips * _distinct(leaf, access) / (4 if dot else 1)
+        reads = trips * _distinct(leaf, access) / words
         if access.buffer in function.shared:
             work.shared_reads += reads
             continue

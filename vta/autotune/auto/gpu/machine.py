@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vta.autotune.auto.gpu.blocks import BlockSketch
 from vta.autotune.auto.gpu.cost import gpu_figures
+from vta.autotune.auto.gpu.matrices import MatrixSketch, word_axis
 from vta.autotune.auto.gpu.plain import ElementSketch
 from vta.autotune.auto.gpu.reduction import reduction_of
 from vta.autotune.auto.gpu.rows import RowSketch, rows_of
@@ -51,6 +52,8 @@ class GpuMachine:
         reduction = reduction_of(kernel)
         if reduction is not None:
             found.append(BlockSketch(kernel, reduction, limits))
+            if limits.tensor and word_axis(reduction):
+                found.append(MatrixSketch(kernel, reduction, limits))
             elements = reduction.main.output.nbytes // 4
             threads = ThreadSketch(kernel, reduction, limits)
             if elements <= _FEW_RESULTS and threads.size:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vta.autotune.auto.gpu.machine import GpuMachine
+from vta.autotune.auto.gpu.matrices import TENSOR
 from vta.autotune.auto.sketch import Choice
 from vta.autotune.auto.task import AutoTask, distinct_tasks, task_of_group
 from vta.host.gpu.build import build_gpu_kernel, tiled_sums
@@ -77,4 +78,5 @@ def _hint(tile: GpuChoice, axes: Sequence[Axis], tiled: TiledSums) -> Mapping[st
             found |= {f"virtual.{axis.name}": cut.virtual, f"threads.{axis.name}": cut.threads, f"inner.{axis.name}": cut.inner}
     extents = {axis.name: axis.extent for axis in tiled.sums.reduce}
     sums = {f"sum.{axis}": count for axis, count in zip(tiled.reduce, tile.reduce, strict=True) if extents[axis] > 1}
-    return {**found, **sums, "unroll": len(sums)} | {f"width.{name}": 4 for name in tiled.vectors}
+    tensor = {TENSOR: 1} if tile.tensor else {}
+    return {**found, **sums, **tensor, "unroll": len(sums)} | {f"width.{name}": 4 for name in tiled.vectors}
