@@ -71,7 +71,9 @@ def searched_schedules(
     started = time.perf_counter()
     with closing(LocalMeasure(GpuEngine(target), Timing(5, 5.0), 10.0, os.cpu_count() or 1)) as measurer:
         reports = auto_tune(tasks, measurer, options, RecordLog(log), known)
-    print(f"{sum(report.trials for report in reports)} trials in {time.perf_counter() - started:.0f} s", file=sys.stderr)
+    spent = f"proposing {sum(report.proposing for report in reports):.0f} s"
+    spent += f", compiling {measurer.building:.0f} s, timing {measurer.timing:.0f} s"
+    print(f"{sum(report.trials for report in reports)} trials in {time.perf_counter() - started:.0f} s: {spent}", file=sys.stderr)
     return [_found(report, target) for report in reports]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -107,6 +108,8 @@ class LocalMeasure:
         self._arrays: dict[str, Path] = {}
         self._built: dict[int, tuple[Program, Build]] = {}
         """By identity: defaults, and in the end the best programs, are timed once more."""
+        self.building = self.timing = 0.0
+        """Seconds that compiling and timing have taken."""
 
     def default(self, task: AutoTask) -> Measurement:
         """See `Measurer.default`."""
@@ -131,7 +134,9 @@ class LocalMeasure:
             for program, build in zip(programs, builds, strict=True)
             if build.product is not None
         ]
+        started = time.monotonic()
         outcomes = iter(self._runner.map(_timed, jobs, self._timeout))
+        self.timing += time.monotonic() - started
         return [
             failed(build.error, build.message, build.seconds)
             if build.product is None
@@ -147,7 +152,9 @@ class LocalMeasure:
 
     def _build(self, programs: Sequence[Program]) -> list[Build]:
         new = [program for program in programs if id(program) not in self._built]
+        started = time.monotonic()
         outcomes = self._builders.map(partial(_built, self._engine), new, BUILD_SECONDS)
+        self.building += time.monotonic() - started
         self._built.update((id(program), (program, build_of(outcome))) for program, outcome in zip(new, outcomes, strict=True))
         return [self._built[id(program)][1] for program in programs]
 

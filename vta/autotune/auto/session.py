@@ -70,6 +70,10 @@ class AutoReport:
     """Failed trials by message."""
     curve: list[float] = field(default_factory=list)
     """The best seconds after each round."""
+    proposing: float = 0.0
+    """Seconds that finding schedules to time has taken."""
+    measuring: float = 0.0
+    """Seconds that compiling and timing them has taken."""
     fresh: bool = False
     """Whether this search has timed any, not those that it went on from."""
 
@@ -174,7 +178,9 @@ class _Session:
 
     def _round(self, at: int, count: int) -> int:
         report, search = self.reports[at], self._searches[at]
+        started = time.monotonic()
         proposed = search.propose(count)
+        report.proposing += time.monotonic() - started
         for made, result in zip(proposed, self._measured(report, proposed), strict=True):
             search.update(made, result.cost)
             if result.error is not ErrorKind.NONE:
@@ -212,7 +218,9 @@ class _Session:
 
     def _measured(self, report: AutoReport, made: Sequence[Made], thorough: bool = False) -> list[Measurement]:
         """Seconds of schedules, as if all had been timed when the default was."""
+        started = time.monotonic()
         parts = self._measurer.measure(report.task, made, thorough)
+        report.measuring += time.monotonic() - started
         results = [
             replace(part, costs=tuple(cost * report.default_seconds for cost in part.costs), timestamp=time.time())
             for part in parts

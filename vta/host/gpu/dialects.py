@@ -31,8 +31,6 @@ class Dialect:
     unbits: str
     vector_copy: str
     """Copies some neighbours: takes their number, their type, where to and where from."""
-    bytes_copy: str
-    """Copies four bytes: takes where to and where from."""
     bytes_type: str
     """Of four bytes."""
     bytes_joined: str
@@ -69,7 +67,6 @@ OPENCL = Dialect(
     bits="as_int",
     unbits="as_float",
     vector_copy="vstore{count}(vload{count}(0, {source}), 0, {target});",
-    bytes_copy="vstore4(vload4(0, {source}), 0, {target});",
     bytes_type="char4",
     bytes_joined="(char4)({values})",
     bytes_store="vstore4({value}, 0, {target});",
@@ -107,7 +104,6 @@ CUDA = Dialect(
     bits="__float_as_int",
     unbits="__int_as_float",
     vector_copy="*({type}{count} *)({target}) = *(const {type}{count} *)({source});",
-    bytes_copy="*(int *)({target}) = *(const int *)({source});",
     bytes_type="int",
     bytes_joined="joined_bytes({values})",
     bytes_store="*(int *)({target}) = {value};",

@@ -12,13 +12,25 @@ from vta.host.loop.nest import VIRTUAL
 from vta.host.loop.steps import Bind, ComputeAt, Dot, Fuse, Reorder, Share, Split, Step, Tensorize, Unroll, Vectorize
 from vta.support.dataclass import dataclass
 
-__all__ = ["GpuTile", "SpatialTile", "TiledSums", "block_steps", "fetch_steps", "tensor_counts", "tensor_steps", "tiled_steps"]
+__all__ = [
+    "TURNS",
+    "GpuTile",
+    "SpatialTile",
+    "TiledSums",
+    "block_steps",
+    "fetch_steps",
+    "tensor_counts",
+    "tensor_steps",
+    "tiled_steps",
+]
 
 _BLOCKS = ("blockIdx.z", "blockIdx.y", "blockIdx.x")
 _THREADS = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
 _TENSOR_THREADS = ("threadIdx.y", "threadIdx.z", "threadIdx.x")
 """Of the first to the last of three axes, where 8 threads along the first and 4 along the last multiply matrices together."""
 _TENSOR_WORDS = 8
+TURNS = 8
+"""Words that a thread loads before it stores the first."""
 _VECTOR = 4
 
 
@@ -107,7 +119,7 @@ def _tensor_fetches(tiled: TiledSums, tile: GpuTile) -> Iterator[Step]:
         if stage.name not in tiled.direct:
             yield ComputeAt(stage.name, tiled.sums.name, f"{tiled.reduce[-1]}_o")
             yield Share(stage.name)
-            yield from fetch_steps(stage.name, [axis.name for axis in stage.axes], tensor_counts(tile.spatial), _VECTOR)
+            yield from fetch_steps(stage.name, [axis.name for axis in stage.axes], tensor_counts(tile.spatial), _VECTOR, TURNS)
 
 
 def tensor_counts(cuts: Sequence[SpatialTile]) -> list[int]:
@@ -216,10 +228,10 @@ def _reduction(tiled: TiledSums, tile: GpuTile) -> Iterator[Step]:
         yield Unroll(name, f"{axis}_i")
 
 
-def fetch_steps(name: str, own: Sequence[str], threads: Sequence[int], width: int = 1) -> tuple[Step, ...]:
+def fetch_steps(name: str, own: Sequence[str], threads: Sequence[int], width: int = 1, unrolled: int = 1) -> tuple[Step, ...]:
     """Steps by which all threads of a block compute a stage of axes `own` together, neighbours by neighbours, `width` at a time.
 
-    `threads` are those of the block along its last axes.
+    `threads` are those of the block along its last axes. So many turns are written out as `unrolled` says.
     """
     axes = list(own)
     steps: list[Step] = []
@@ -247,5 +259,7 @@ def fetch_steps(name: str, own: Sequence[str], threads: Sequence[int], width: in
     bound = [loop for loop, count in zip(loops, threads, strict=True) if count > 1]
     others = [loop for loop, count in zip(loops, threads, strict=True) if count == 1]
     steps.append(Reorder(name, (*bound, *others, "turn", *last)))
+    if unrolled > 1:
+        steps += (Split(name, "turn", unrolled, "turns", "again", guard=True), Unroll(name, "again"))
     steps += (Vectorize(name, loop) for loop in last)
     return tuple(steps)

@@ -49,6 +49,8 @@ class BlockSketch(Sketch):
     """
 
     name = "blocks"
+    _turns = 1
+    """Of copies to shared memory, that are written out."""
 
     def __init__(self, kernel: Kernel, reduction: Reduction, limits: GridLimits) -> None:
         self._kernel = scheduled(kernel, reduction.first).kernel
@@ -187,7 +189,11 @@ class BlockSketch(Sketch):
         threads = self._thread_counts(cuts)
         for source, (name, axes) in copies:
             width = self._width(choices, source)
-            steps += [ComputeAt(name, sums, self._step_loop(choices)), Share(name), *fetch_steps(name, axes, threads, width)]
+            steps += [
+                ComputeAt(name, sums, self._step_loop(choices)),
+                Share(name),
+                *fetch_steps(name, axes, threads, width, self._turns),
+            ]
         steps += source_steps(self._kernel, reduction, choices, self._limits)
         return (*steps, *self._total_steps()) if part else tuple(steps)
 

@@ -9,7 +9,7 @@ from vta.autotune.auto.gpu.blocks import APART, DIRECT, SHARED, BlockSketch
 from vta.autotune.auto.gpu.reduction import Reduction, Source
 from vta.autotune.auto.sketch import Choices, Knob, order_of, part_of
 from vta.host.gpu.tensor_tiles import TENSOR_WORDS
-from vta.host.gpu.tiling import SpatialTile, block_steps, tensor_counts, tensor_steps
+from vta.host.gpu.tiling import TURNS, SpatialTile, block_steps, tensor_counts, tensor_steps
 from vta.host.loop.compute import Axis, Kernel
 from vta.host.loop.expression import Load
 from vta.host.loop.grid import GridLimits
@@ -34,6 +34,7 @@ class MatrixSketch(BlockSketch):
     """
 
     name = "matrices"
+    _turns = TURNS
 
     def __init__(self, kernel: Kernel, reduction: Reduction, limits: GridLimits) -> None:
         self._word = word_axis(reduction)
