@@ -47,7 +47,7 @@ class GpuTileSpace:
         self._spatial = [[SpatialTile(*parts) for parts in _factorizations(size, 3)] for size in self._axes]
         self._reduce = [[parts[0] for parts in _factorizations(size, 1)] for size in cut]
         if self._tensor:
-            self._spatial = tensor_cuts(self._axes)
+            self._spatial = tensor_cuts(tiled)
             self._reduce[0] = [count for count in self._reduce[0] if count % TENSOR_WORDS == 0]
         self.dims = (*map(len, self._spatial), *map(len, self._reduce), len(UNROLL_STEPS), 2)
         self._known: dict[int, bool] = {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.host.gpu.schedule import are_few
 from vta.host.gpu.tiling import TiledSums
 from vta.host.kernels.anchor import SUMS, Anchor, PlainAnchor, Site
 from vta.host.kernels.anchors import build_anchor
@@ -28,6 +30,8 @@ Array = NDArray[Any]
 DATA, WEIGHT = "data_tile", "weight_tile"
 """Stages of what sums read."""
 _FOUR = 4
+_BATCH = 8
+"""Rows of a dense layer from which on its sums are worth to be of dot products of bytes."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +212,8 @@ def _depthwise(node: Node, site: Site, attrs: Conv2DAttributes) -> TiledAnchor:
 def _dense(node: Node, site: Site) -> TiledAnchor:
     weight = np.asarray(node.inputs[1].value)
     zero_point = _zero_point(node)
+    if weight.dtype == np.int8 and not weight.shape[1] % _FOUR and node.shape[0] >= _BATCH and not _has_few(node, weight):
+        return _byte_dense(node, site, weight, zero_point)
     data = site.value(0)
     held = axes_of({"n": data.shape[0], "k": data.shape[1]})
     tile = Stage(Buffer(DATA, data.shape, data.dtype), held, data.at(plain_point([axis.var for axis in held])))
@@ -222,3 +228,25 @@ def _dense(node: Node, site: Site) -> TiledAnchor:
     return _anchor(
         node, sums, (tile, copied), ((buffer, packed),), vectors=packed.dtype == np.float32 and len(weight) % _FOUR == 0
     )
+
+
+def _has_few(node: Node, weight: Array) -> bool:
+    return are_few(prod(node.shape), weight.shape[1])
+
+
+def _byte_dense(node: Node, site: Site, weight: Array, zero_point: int) -> TiledAnchor:
+    """Inputs by fours, for dot products of bytes."""
+    data = site.value(0)
+    rows, fours = data.shape[0], weight.shape[1] // _FOUR
+    held = axes_of({"n": rows, "k": fours, "i": _FOUR})
+    n, k, i = (axis.var for axis in held)
+    place = binary("add", binary("mul", k, index(_FOUR)), i)
+    tile = Stage(Buffer(DATA, (rows, fours, _FOUR), data.dtype), held, data.at(plain_point([n, place])))
+    packed = np.ascontiguousarray(weight.reshape(len(weight), fours, _FOUR).transpose(1, 0, 2))
+    buffer = Buffer("weight", packed.shape, "int8")
+    copied = _copy(WEIGHT, buffer)
+    axes, reduce = {"n": node.shape[0], "m": node.shape[1]}, {"k": fours, "ki": _FOUR}
+    n, m, k, i = (axis.var for axis in axes_of({**axes, **reduce}))
+    product = _product(load(tile.output, [n, k, i]), load(copied.output, [k, m, i]), "int32")
+    sums = _sums(node, m, axes, product, reduce, _start(site, node, weight, zero_point))
+    return _anchor(node, sums, (tile, copied), ((buffer, packed),), dot="ki")

@@ -268,7 +268,7 @@ class _Work:
         """The nest of a stage over what the loops that are still to come read of it."""
         shared = self.emitter.state.orders[producer.name].shared
         ranges = self.needed(producer, rests, scope, scope.threads if shared else {})
-        starts, sizes = zip(*ranges, strict=True)
+        starts, sizes = zip(*ranges, strict=True) if ranges else ((), ())
         self.emitter.place(producer, sizes)
         names = [axis.name for axis in producer.axes]
         extents = {**dict(zip(names, sizes, strict=True)), **{axis.name: axis.extent for axis in producer.reduce}}
