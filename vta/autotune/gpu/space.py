@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import TuningError
-from vta.host.gpu.tensor_tiles import TENSOR_WORDS, takes_tensors, tensor_cuts
+from vta.host.gpu.tensor_tiles import PARTS, TENSOR_WORDS, takes_tensors, tensor_cuts
 from vta.host.gpu.tiles import shared_bytes, tile_fits
 from vta.host.gpu.tiling import GpuTile, SpatialTile, TiledSums
 from vta.host.loop.grid import GridLimits
@@ -49,7 +49,10 @@ class GpuTileSpace:
         if self._tensor:
             self._spatial = tensor_cuts(tiled)
             self._reduce[0] = [count for count in self._reduce[0] if count % TENSOR_WORDS == 0]
+        self._parts = PARTS if self._tensor else (1,)
         self.dims = (*map(len, self._spatial), *map(len, self._reduce), len(UNROLL_STEPS), 2)
+        if self._tensor:
+            self.dims = (*self.dims, len(self._parts))
         self._known: dict[int, bool] = {}
         if not self.random(np.random.default_rng(0), 1).size:
             raise TuningError(f"no valid tile: {self.rejections()}")
@@ -83,7 +86,8 @@ class GpuTileSpace:
         chosen = [choices[int(at)] for choices, at in zip(self._spatial, position, strict=False)]
         rest = [int(at) for at in position[len(chosen) :]]
         reduce = tuple(choices[at] for choices, at in zip(self._reduce, rest, strict=False)) or self._window
-        return GpuTile(tuple(chosen), reduce, UNROLL_STEPS[rest[-2]], bool(rest[-1]), self._tensor)
+        parts = self._parts[rest.pop()] if self._tensor else 1
+        return GpuTile(tuple(chosen), reduce, UNROLL_STEPS[rest[-2]], bool(rest[-1]), self._tensor, parts)
 
     def find(self, schedule: GpuTile) -> int | None:
         """The number of a tile; None if it is not there."""
@@ -91,6 +95,7 @@ class GpuTileSpace:
             position = [choices.index(item) for choices, item in zip(self._spatial, schedule.spatial, strict=True)]
             position += [choices.index(item) for choices, item in zip(self._reduce, schedule.reduce, strict=False)]
             position += [UNROLL_STEPS.index(schedule.unrolled_steps), int(schedule.explicit)]
+            position += [self._parts.index(schedule.parts)] if self._tensor else []
         except ValueError:
             return None
         fits = schedule.tensor == self._tensor and self._fits(schedule)
@@ -111,7 +116,7 @@ class GpuTileSpace:
         return np.array([self._features(kind, self.schedule(int(number))) for number in numbers], dtype=np.float64)
 
     def _features(self, kind: str, tile: GpuTile) -> list[float]:
-        knobs: list[float] = [*tile.reduce, tile.unrolled_steps, tile.explicit]
+        knobs: list[float] = [*tile.reduce, tile.unrolled_steps, tile.explicit, *([tile.parts] if self._tensor else [])]
         for cut in tile.spatial:
             knobs += [cut.virtual, cut.threads, cut.inner]
         if kind == "knob":

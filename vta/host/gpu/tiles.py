@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vta.host.gpu.anchors import WEIGHT
 from vta.host.gpu.footprint import copied_bytes
-from vta.host.gpu.tensor_tiles import best_tensor_tiles, is_tensor_tile
+from vta.host.gpu.tensor_tiles import best_tensor_tiles, is_tensor_tile, tensor_bytes
 from vta.host.gpu.tiling import GpuTile, SpatialTile, TiledSums
 from vta.host.loop.grid import GridLimits
 from vta.support.dataclass import dataclass
@@ -137,10 +137,12 @@ def _channel(axes: int) -> int:
 
 def shared_bytes(tiled: TiledSums, tile: GpuTile) -> int:
     """Bytes of shared memory that a tile needs."""
+    if tile.tensor:
+        return tensor_bytes(tiled, tile)
     axes = [axis.name for axis in tiled.sums.axes]
     extents = dict(zip(axes[-len(tile.spatial) :], (cut.extent for cut in tile.spatial), strict=True))
     extents.update(zip(tiled.reduce, tile.reduce, strict=True))
-    return int(copied_bytes(tiled, extents, tiled.direct if tile.tensor else ()))
+    return int(copied_bytes(tiled, extents))
 
 
 def tile_fits(tiled: TiledSums, tile: GpuTile, limits: GridLimits) -> bool:

@@ -9,7 +9,7 @@ from math import prod
 from vta.host.loop.compute import Stage
 from vta.host.loop.errors import LoopError
 from vta.host.loop.nest import VIRTUAL
-from vta.host.loop.steps import Bind, ComputeAt, Dot, Fuse, Reorder, Share, Split, Step, Tensorize, Unroll, Vectorize
+from vta.host.loop.steps import Bind, Cache, ComputeAt, Dot, Fuse, Part, Reorder, Share, Split, Step, Tensorize, Unroll, Vectorize
 from vta.support.dataclass import dataclass
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "TiledSums",
     "block_steps",
     "fetch_steps",
+    "shared_sums",
     "tensor_counts",
     "tensor_steps",
     "tiled_steps",
@@ -64,11 +65,13 @@ class GpuTile:
     """Whether steps are written out by the printer, not by the device's compiler."""
     tensor: bool = False
     """Whether 32 threads at a time multiply matrices of bytes together; weights are not copied then, but read where they are."""
+    parts: int = 1
+    """Of each sum of such matrices, which other threads of the block add up, and which are added up in memory that they share."""
 
     @property
     def threads(self) -> int:
         """In a block."""
-        return prod(item.threads for item in self.spatial)
+        return self.parts * prod(item.threads for item in self.spatial)
 
 
 @dataclass(frozen=True)
@@ -102,10 +105,10 @@ def tiled_steps(out: Stage, tiled: TiledSums, tile: GpuTile) -> tuple[Step, ...]
         raise LoopError(f"{out.name}: the tile has {len(tile.spatial)} and {len(tile.reduce)} axes, which it has not")
     spatial = list(zip([axis.name for axis in out.axes[-len(tile.spatial) :]], tile.spatial, strict=True))
     lead = [axis.name for axis in out.axes[: -len(tile.spatial)]]
-    steps = list(block_steps(out.name, lead, spatial, tile.tensor))
-    steps.append(ComputeAt(tiled.sums.name, out.name, f"{spatial[-1][0]}_t"))
     if tile.tensor:
-        return (*steps, *_tensor_reduction(tiled, tile), *_tensor_fetches(tiled, tile))
+        return tuple(_tensor_tiles(out, lead, spatial, tiled, tile))
+    steps = list(block_steps(out.name, lead, spatial))
+    steps.append(ComputeAt(tiled.sums.name, out.name, f"{spatial[-1][0]}_t"))
     steps += _reduction(tiled, tile)
     for stage in tiled.fetched:
         steps += (ComputeAt(stage.name, tiled.sums.name, f"{tiled.reduce[-1]}_o"), Share(stage.name))
@@ -114,22 +117,79 @@ def tiled_steps(out: Stage, tiled: TiledSums, tile: GpuTile) -> tuple[Step, ...]
     return tuple(steps)
 
 
-def _tensor_fetches(tiled: TiledSums, tile: GpuTile) -> Iterator[Step]:
+def _tensor_tiles(
+    out: Stage, lead: Sequence[str], spatial: Sequence[tuple[str, SpatialTile]], tiled: TiledSums, tile: GpuTile
+) -> Iterator[Step]:
+    name = tiled.sums.name
+    if tile.parts > 1:
+        own = [axis.name for axis in tiled.sums.axes]
+        name, steps = shared_sums(out.name, lead, spatial, tiled.sums, own[-len(spatial) :], (tiled.reduce[0], tile.parts))
+        yield from steps
+    else:
+        yield from block_steps(out.name, lead, spatial, tensor=True)
+        yield ComputeAt(name, out.name, f"{spatial[-1][0]}_t")
+    yield from _tensor_reduction(name, tiled, tile)
     for stage in tiled.fetched:
         if stage.name not in tiled.direct:
-            yield ComputeAt(stage.name, tiled.sums.name, f"{tiled.reduce[-1]}_o")
+            yield ComputeAt(stage.name, name, f"{tiled.reduce[-1]}_o")
             yield Share(stage.name)
-            yield from fetch_steps(stage.name, [axis.name for axis in stage.axes], tensor_counts(tile.spatial), _VECTOR, TURNS)
+            counts = tensor_counts(tile.spatial, tile.parts)
+            yield from fetch_steps(stage.name, [axis.name for axis in stage.axes], counts, _VECTOR, TURNS)
 
 
-def tensor_counts(cuts: Sequence[SpatialTile]) -> list[int]:
-    """Threads of a block along its axes, where the first of the cuts is along y."""
+def tensor_counts(cuts: Sequence[SpatialTile], parts: int = 1) -> list[int]:
+    """Threads of a block along z, y and x, where the first of the cuts is along y; those of parts are along z."""
     first, *others = (cut.threads for cut in cuts)
-    return [*others[:-1], first, others[-1]]
+    return [parts * prod(others[:-1]), first, others[-1]]
 
 
-def _tensor_reduction(tiled: TiledSums, tile: GpuTile) -> Iterator[Step]:
-    name, axes = tiled.sums.name, tiled.reduce
+def shared_sums(
+    out: str,
+    lead: Sequence[str],
+    spatial: Sequence[tuple[str, SpatialTile]],
+    sums: Stage,
+    own: Sequence[str],
+    cut: tuple[str, int],
+) -> tuple[str, list[Step]]:
+    """The stage that adds up parts of sums, and the steps by which the threads of a block share these for what reads them.
+
+    `own` are the axes of the sums that stand for the `spatial` ones; those between the first and the last have one thread.
+    `cut` is an axis of the reduction, and in how many parts it is cut.
+    """
+    axis, count = cut
+    parts, part = f"{sums.name}.parts", f"{sums.name}.part"
+    whole = next(item.extent for item in sums.reduce if item.name == axis)
+    inside = [f"{name}_1" for name, _ in spatial]
+    steps: list[Step] = [Part(sums.name, axis, whole // count, parts, interleaved=True), Cache(parts, part)]
+    steps += [Split(out, name, tile.extent, f"{name}_b", f"{name}_1", guard=True) for name, tile in spatial]
+    block, blocks = _blocks(out, lead, [f"{name}_b" for name, _ in spatial], inside)
+    steps += [*blocks, *fetch_steps(out, inside, tensor_counts([tile for _, tile in spatial], count))]
+    steps += [ComputeAt(sums.name, out, "turn"), ComputeAt(parts, out, block), Share(parts)]
+    threads = [(name, tile) for name, (_, tile) in zip(own, spatial, strict=True) if tile.threads > 1]
+    steps += [Split(parts, name, tile.inner, f"{name}_t", f"{name}_i") for name, tile in threads]
+    named = {name for name, _ in threads}
+    rest = [f"{item.name}_i" if item.name in named else item.name for item in sums.axes]
+    steps.append(Reorder(parts, (parts, *(f"{name}_t" for name, _ in threads), *rest)))
+    bound = [parts, *(f"{name}_t" for name, _ in threads)]
+    steps += [Bind(parts, loop, thread) for loop, thread in zip(bound, _THREADS, strict=True)]
+    steps += [Unroll(parts, loop) for loop in rest]
+    return part, [*steps, ComputeAt(part, parts, bound[-1])]
+
+
+def _blocks(name: str, lead: Sequence[str], blocks: Sequence[str], inside: Sequence[str]) -> tuple[str, list[Step]]:
+    """The innermost loop over blocks, and the steps that bind these to the grid."""
+    steps: list[Step] = [Reorder(name, (*lead, *blocks, *inside))]
+    first, *others = [*lead, blocks[0]]
+    for loop in others:
+        steps.append(Fuse(name, first, loop, f"{first}_{loop}"))
+        first = f"{first}_{loop}"
+    bound = [first, *blocks[1:]]
+    steps += [Bind(name, loop, thread) for loop, thread in zip(bound[::-1], _BLOCKS[::-1], strict=False)]
+    return bound[-1], steps
+
+
+def _tensor_reduction(name: str, tiled: TiledSums, tile: GpuTile) -> Iterator[Step]:
+    axes = tiled.reduce
     for axis, inner in zip(axes, tile.reduce, strict=True):
         yield Split(name, axis, inner, f"{axis}_o", f"{axis}_i")
     outer, inner_loops = [f"{axis}_o" for axis in axes], [f"{axis}_i" for axis in axes]

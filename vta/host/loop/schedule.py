@@ -240,7 +240,8 @@ def _part(state: Scheduled, step: Part) -> Scheduled:
     # What changes nothing; smallest and largest values may be started from again and again.
     neutral = {"add": const(0, dtype), "mul": const(1, dtype)}.get(stage.combine, stage.initial)
     outer, inner = Axis(step.name, whole.extent // step.factor), Axis(step.axis, step.factor)
-    place = binary("add", binary("mul", outer.var, index(step.factor)), inner.var)
+    far, near, count = (inner, outer, outer.extent) if step.interleaved else (outer, inner, step.factor)
+    place = binary("add", binary("mul", far.var, index(count)), near.var)
     axes = (outer, *stage.axes)
     buffer = Buffer(step.name, tuple(axis.extent for axis in axes), dtype)
     reduce = tuple(inner if axis is whole else axis for axis in stage.reduce)

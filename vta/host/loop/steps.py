@@ -139,13 +139,15 @@ class Cache:
 class Part:
     """Combine `factor` values of a reduction's axis at a time, in a stage of its own called `name`; the stage combines those.
 
-    The new stage has one axis more, the first one: which part it is. That is called `name`, too.
+    The new stage has one axis more, the first one: which part it is. That is called `name`, too. Values of a part are neighbors,
+    or, with `interleaved`, as far apart as there are parts.
     """
 
     stage: str
     axis: str
     factor: int
     name: str
+    interleaved: bool = False
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ _PARTS = "tile_k"
 _UNROLL, _EXPLICIT = "auto_unroll_max_step", "unroll_explicit"
 _TENSOR = "tensorize"
 """Whether threads multiply matrices of bytes together; left out where they do not."""
+_SUM_PARTS = "sum_parts"
+"""Of each sum of such matrices; left out where a sum is one."""
 _IGNORED = ("tile_n", "fuse_yx", "AA_double_buffer", "WW_double_buffer", "block_factor", "vectorize")
 """Knobs of published templates that change nothing here."""
 
@@ -40,7 +42,9 @@ def entity_of_tile(tile: GpuChoice, name: str) -> Entity:
     ]
     knobs += [(knob, "sp", (-1, inner)) for knob, inner in zip(REDUCE_KNOBS[name], tile.reduce, strict=False)]
     knobs += [(_UNROLL, "ot", tile.unrolled_steps), (_EXPLICIT, "ot", int(tile.explicit))]
-    return (*knobs, (_TENSOR, "ot", 1)) if tile.tensor else tuple(knobs)
+    knobs += [(_TENSOR, "ot", 1)] if tile.tensor else []
+    knobs += [(_SUM_PARTS, "ot", tile.parts)] if tile.parts > 1 else []
+    return tuple(knobs)
 
 
 def tile_of(entity: Sequence[tuple[str, str, Any]], name: str, window: Sequence[int]) -> GpuChoice:
@@ -49,7 +53,9 @@ def tile_of(entity: Sequence[tuple[str, str, Any]], name: str, window: Sequence[
     Raises `TuningError` naming a knob that is missing, unknown or no list of factors.
     """
     knobs = {knob: value for knob, _, value in entity}
-    known = (_PARTS,) if name == DENSE_FEW else (*SPATIAL_KNOBS[name], *REDUCE_KNOBS[name], _UNROLL, _EXPLICIT, _TENSOR)
+    known = (
+        (_PARTS,) if name == DENSE_FEW else (*SPATIAL_KNOBS[name], *REDUCE_KNOBS[name], _UNROLL, _EXPLICIT, _TENSOR, _SUM_PARTS)
+    )
     for knob in knobs:
         if knob not in (*known, *_IGNORED):
             raise TuningError(f"knob {shown(knob)} is unknown; allowed: {', '.join(known)}")
@@ -58,7 +64,8 @@ def tile_of(entity: Sequence[tuple[str, str, Any]], name: str, window: Sequence[
     spatial = tuple(SpatialTile(*_factors(knobs, knob, 4)) for knob in SPATIAL_KNOBS[name])
     reduce = tuple(_factors(knobs, knob, 2)[-1] for knob in REDUCE_KNOBS[name]) or tuple(window)
     tensor = bool(knobs.get(_TENSOR, 0))
-    return GpuTile(spatial, reduce, int(knobs.get(_UNROLL, 0)), bool(knobs.get(_EXPLICIT, 1)), tensor)
+    unrolled, explicit = int(knobs.get(_UNROLL, 0)), bool(knobs.get(_EXPLICIT, 1))
+    return GpuTile(spatial, reduce, unrolled, explicit, tensor, max(1, int(knobs.get(_SUM_PARTS, 1))))
 
 
 def _factors(knobs: Mapping[str, Any], name: str, count: int) -> tuple[int, ...]:

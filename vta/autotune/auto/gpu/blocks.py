@@ -18,7 +18,7 @@ from vta.host.loop.grid import GridLimits
 from vta.host.loop.schedule import scheduled
 from vta.host.loop.steps import ComputeAt, Dot, Inline, Reorder, Share, Split, Step, Unroll
 
-__all__ = ["APART", "DIRECT", "SHARED", "BlockSketch", "places_of", "source_steps"]
+__all__ = ["APART", "DIRECT", "SHARED", "BlockSketch", "inlined_sources", "places_of", "source_steps"]
 
 SHARED, DIRECT, APART = "shared", "direct", "apart"
 _VIRTUAL = (1, 2, 4)
@@ -173,7 +173,7 @@ class BlockSketch(Sketch):
         reduction = self._reduction
         part, count = part_of(choices)
         cuts = self._cuts(choices)
-        steps: list[Step] = [*reduction.first, *(Inline(name) for name in _inlined(reduction, choices))]
+        steps: list[Step] = [*reduction.first, *(Inline(name) for name in inlined_sources(reduction, choices))]
         out, sums, named = reduction.out.name, reduction.main.name, [(axis.name, cut) for axis, cut in cuts]
         lead = [axis.name for axis in reduction.out.axes if axis not in reduction.tiled]
         if part:
@@ -263,7 +263,8 @@ def places_of(source: Source) -> tuple[str, ...]:
     return (SHARED, *([DIRECT] if source.cheap else []), *([APART] if source.stage else []))
 
 
-def _inlined(reduction: Reduction, choices: Choices) -> list[str]:
+def inlined_sources(reduction: Reduction, choices: Choices) -> list[str]:
+    """Stages that are computed anew wherever the reduction reads them."""
     return [source.name for source in reduction.sources if source.stage and choices[f"at.{source.name}"] == DIRECT]
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from vta.autotune.auto.gpu.blocks import APART, DIRECT, SHARED, BlockSketch
-from vta.autotune.auto.gpu.reduction import Reduction, Source
-from vta.autotune.auto.sketch import Choices, Knob, order_of, part_of
-from vta.host.gpu.tensor_tiles import TENSOR_WORDS
-from vta.host.gpu.tiling import TURNS, SpatialTile, block_steps, tensor_counts, tensor_steps
+from vta.autotune.auto.gpu.blocks import APART, DIRECT, SHARED, BlockSketch, inlined_sources, source_steps
+from vta.autotune.auto.gpu.reduction import Reduction, Source, read_through
+from vta.autotune.auto.sketch import Choices, Knob, number_of, order_of, part_of
+from vta.host.gpu.tensor_tiles import PARTS, TENSOR_WORDS
+from vta.host.gpu.tiling import TURNS, SpatialTile, block_steps, fetch_steps, shared_sums, tensor_counts, tensor_steps
 from vta.host.loop.compute import Axis, Kernel
 from vta.host.loop.expression import Load
 from vta.host.loop.grid import GridLimits
-from vta.host.loop.steps import Step, Unroll
+from vta.host.loop.steps import ComputeAt, Inline, Share, Step, Unroll
 
 __all__ = ["TENSOR", "MatrixSketch", "word_axis"]
 
 TENSOR = "tensor"
-"""A knob with one choice, by which hints tell this sketch from that of blocks."""
+"""The knob of parts that the threads of a block share; by it hints tell this sketch from that of blocks."""
 _ROW_THREADS, _COLUMN_THREADS = (8, 16, 32, 64), (4,)
 _INNER = (2, 4, 8)
 _OPERANDS = 4 * TENSOR_WORDS
@@ -30,7 +30,7 @@ class MatrixSketch(BlockSketch):
     """Blocks of threads, 8 along the first axis beside 4 along the last one, that multiply matrices of bytes.
 
     The knobs are those of `BlockSketch`. Steps of the reduction are whole matrices; what is read is copied to shared memory by
-    words of four bytes, or lies in memory as it is.
+    words of four bytes, or lies in memory as it is. A sum may be of parts, which the threads of a block have.
     """
 
     name = "matrices"
@@ -56,7 +56,8 @@ class MatrixSketch(BlockSketch):
         found = [Knob(words, matrices) if knob.name == words else knob for knob in found]
         places = {f"at.{source.name}": self._places(source) for source in self._reduction.sources}
         found = [Knob(knob.name, places.get(knob.name, knob.options)) for knob in found]
-        return [*found, Knob(TENSOR, (1,))]
+        words = next(axis.extent for axis in self._reduction.sums if axis.name == self._word) // TENSOR_WORDS
+        return [*found, Knob(TENSOR, tuple(count for count in PARTS if words % count == 0))]
 
     def _places(self, source: Source) -> tuple[str, ...]:
         """Where an operand can come from; what is no plain copy is not computed by each thread."""
@@ -76,13 +77,55 @@ class MatrixSketch(BlockSketch):
         part, count = part_of(choices)
         if part == self._word and count % TENSOR_WORDS:
             return "a part that is not of whole matrices"
-        return super().problem(choices)
+        return self._problem_of_parts(choices) or super().problem(choices)
+
+    def _problem_of_parts(self, choices: Choices) -> str:
+        shared = number_of(choices, TENSOR)
+        if shared == 1:
+            return ""
+        cuts = [cut for _, cut in self._cuts(choices)]
+        words = next(axis.extent for axis in self._reduction.sums if axis.name == self._word)
+        if part_of(choices)[0] or any(cut.threads > 1 for cut in cuts[1:-1]):
+            return "parts of blocks and of threads, or threads in the middle"
+        if words % (shared * number_of(choices, f"sum.{self._word}")):
+            return "a step that does not divide its part"
+        if shared * prod(cut.threads for cut in cuts) > self._limits.threads:
+            return "the threads of a block"
+        extents = self._extents(choices, self._cuts(choices))
+        sources = [source for source in self._reduction.sources if choices[f"at.{source.name}"] == SHARED]
+        nbytes = sum(source.bytes_of(extents) for source in sources) + _BYTES * shared * prod(cut.extent for cut in cuts)
+        return "the shared memory" if nbytes > self._limits.shared_bytes else ""
+
+    def _extents(self, choices: Choices, cuts: Sequence[tuple[Axis, SpatialTile]]) -> dict[str, int]:
+        found = super()._extents(choices, cuts)
+        return {**found, self._word: found[self._word] * number_of(choices, TENSOR)}
+
+    def steps(self, choices: Choices) -> tuple[Step, ...]:
+        """See `Sketch.steps`."""
+        reduction, shared = self._reduction, number_of(choices, TENSOR)
+        if shared == 1:
+            return super().steps(choices)
+        cuts = self._cuts(choices)
+        named = [(axis.name, cut) for axis, cut in cuts]
+        lead = [axis.name for axis in reduction.out.axes if axis not in reduction.tiled]
+        own = [self._own[name] for name, _ in named]
+        sums, steps = shared_sums(reduction.out.name, lead, named, reduction.main, own, (self._word, shared))
+        before = [*reduction.first, *(Inline(name) for name in inlined_sources(reduction, choices))]
+        copies = self._copies(choices)
+        steps += [read_through(sums, source.name) for source, _ in copies if not source.stage]
+        steps += self._sum_steps(sums, choices)
+        counts = tensor_counts([cut for _, cut in cuts], shared)
+        for _, (name, axes) in copies:
+            steps += [ComputeAt(name, sums, self._step_loop(choices)), Share(name)]
+            steps += fetch_steps(name, axes, counts, _BYTES, self._turns)
+        return (*before, *steps, *source_steps(self._kernel, reduction, choices, self._limits))
 
     def _reads(self, source: Source, axis: Axis) -> bool:
         return any(name == self._own[axis.name] for terms in source.dimensions for name, _ in terms)
 
     def _written(self, choices: Choices, sums: int, extents: dict[str, int]) -> int:
-        return sums * prod(extents[name] for name in self._unrolled(choices)) // _OPERANDS
+        words = prod(extents[name] for name in self._unrolled(choices)) // number_of(choices, TENSOR)
+        return sums * words // _OPERANDS
 
     def _thread_counts(self, cuts: Sequence[tuple[Axis, SpatialTile]]) -> list[int]:
         return tensor_counts([cut for _, cut in cuts])

@@ -78,5 +78,5 @@ def _hint(tile: GpuChoice, axes: Sequence[Axis], tiled: TiledSums) -> Mapping[st
             found |= {f"virtual.{axis.name}": cut.virtual, f"threads.{axis.name}": cut.threads, f"inner.{axis.name}": cut.inner}
     extents = {axis.name: axis.extent for axis in tiled.sums.reduce}
     sums = {f"sum.{axis}": count for axis, count in zip(tiled.reduce, tile.reduce, strict=True) if extents[axis] > 1}
-    tensor = {TENSOR: 1} if tile.tensor else {}
+    tensor = {TENSOR: tile.parts} if tile.tensor else {}
     return {**found, **sums, **tensor, "unroll": len(sums)} | {f"width.{name}": 4 for name in tiled.vectors}
