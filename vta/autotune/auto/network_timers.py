@@ -44,6 +44,7 @@ class CpuNetworkTimer:
             return _in_turns(runs, self._seconds)
 
     def _run(self, records: Sequence[Record], path: Path) -> Callable[[], float]:
+        path.touch()
         RecordLog(path).append(list(records))
         compiled = host_graph(self._graph, HostOptions(compiled=True, records=(path,)))
         compiled.run(self._feed)

@@ -18,11 +18,16 @@ from vta.cli.remote import security_of
 if TYPE_CHECKING:
     from vta.autotune.auto.cpu.machine import CpuMachine
     from vta.autotune.auto.measure import Measurer
+    from vta.autotune.auto.network import InNetwork
     from vta.autotune.auto.session import AutoReport
     from vta.autotune.auto.task import AutoTask
     from vta.config.target_list import TargetEntry, TargetList
+    from vta.ir.graph import Graph
 
 __all__ = ["add_auto", "tune_auto"]
+
+_MOST_CONFIRMING = 60.0
+"""Seconds after which no other schedule is left out of the network, to see whether it is faster."""
 
 
 def add_auto(parser: argparse.ArgumentParser) -> None:
@@ -45,12 +50,13 @@ def tune_auto(options: argparse.Namespace, targets: TargetList, output: Output) 
         raise UsageError(f"--auto: no host among the targets {targets}; name llvm, opencl or cuda")
     started = time.perf_counter()
     with (on_gpu if entry is targets.gpu else _on_processor)(options, entry) as place:
-        tasks = _tasks(options, targets, place, output)
+        tasks, graph = _tasks(options, targets, place, output)
         if options.list:
             _list(tasks, output)
             return
         reports = _tune(tasks, place.measurer, entry.kind, options)
-    _report(reports, time.perf_counter() - started, options, output)
+        whole = None if graph is None else _confirmed(reports, place, graph, entry.kind, options)
+    _report(reports, time.perf_counter() - started, options, output, whole)
 
 
 @contextmanager
@@ -60,6 +66,7 @@ def _on_processor(options: argparse.Namespace, entry: TargetEntry) -> Iterator[P
     from vta.autotune.auto.cpu.limits import limits_here
     from vta.autotune.auto.cpu.machine import CpuMachine
     from vta.autotune.auto.measure import LocalMeasure, Timing
+    from vta.autotune.auto.network_timers import CpuNetworkTimer
     from vta.cli.commands.tune_host import check_here
     from vta.host.llvm.target import host_target, target_of
     from vta.records.host.target import target_text
@@ -68,7 +75,8 @@ def _on_processor(options: argparse.Namespace, entry: TargetEntry) -> Iterator[P
         from vta.autotune.auto.cpu.tasks import cpu_tasks
         from vta.records.host.tiles import recorded_tiles
 
-        return Place(measurer, lambda graph, calls, kept: cpu_tasks(graph, calls, kept, machine, recorded_tiles()))
+        network = None if options.tracker else CpuNetworkTimer
+        return Place(measurer, lambda graph, calls, kept: cpu_tasks(graph, calls, kept, machine, recorded_tiles()), network)
 
     timing = Timing(options.number, options.min_repeat_ms or Timing().min_repeat_ms)
     cores = os.cpu_count() or 1
@@ -86,7 +94,10 @@ def _on_processor(options: argparse.Namespace, entry: TargetEntry) -> Iterator[P
         yield place(CpuMachine(target, limits_here(target), target_text(target, entry)), local)
 
 
-def _tasks(options: argparse.Namespace, targets: TargetList, place: Place, output: Output) -> tuple[AutoTask, ...]:
+def _tasks(
+    options: argparse.Namespace, targets: TargetList, place: Place, output: Output
+) -> tuple[tuple[AutoTask, ...], Graph | None]:
+    """The tasks that are wanted, and the network, if all of it is theirs."""
     from vta.cli.network import compile_for_targets
     from vta.errors import TuningError
     from vta.runtime.joined_kernels import host_calls
@@ -99,7 +110,8 @@ def _tasks(options: argparse.Namespace, targets: TargetList, place: Place, outpu
         tasks = place.tasks(module.graph, calls, list(kept))
     if not tasks:
         raise TuningError(f"nothing to tune: {options.model} leaves no operator with a kernel to the host")
-    return _chosen(tasks, options.workload)
+    is_whole = options.workload is None and not module.regions
+    return _chosen(tasks, options.workload), module.graph if is_whole else None
 
 
 def _chosen(tasks: tuple[AutoTask, ...], wanted: str | None) -> tuple[AutoTask, ...]:
@@ -141,7 +153,19 @@ def _tune(tasks: tuple[AutoTask, ...], measurer: Measurer, kind: str, options: a
         return auto_tune(tasks, measurer, settings, RecordLog(path), known, display.watch)
 
 
-def _report(reports: list[AutoReport], seconds: float, options: argparse.Namespace, output: Output) -> None:
+def _confirmed(reports: list[AutoReport], place: Place, graph: Graph, kind: str, options: argparse.Namespace) -> InNetwork | None:
+    """What the schedules are worth in the network; those that it is faster without are the best of their kernels no more."""
+    from vta.autotune.auto.network import confirm_in_network
+    from vta.records.log import RecordLog
+
+    if place.network is None:
+        return None
+    return confirm_in_network(reports, place.network(graph), RecordLog(options.records), kind, _MOST_CONFIRMING)
+
+
+def _report(
+    reports: list[AutoReport], seconds: float, options: argparse.Namespace, output: Output, whole: InNetwork | None
+) -> None:
     from vta.autotune.auto.session import estimated_seconds
     from vta.cli.auto_display import total_line
     from vta.report.auto_tuning import auto_table, mean_gain
@@ -154,6 +178,11 @@ def _report(reports: list[AutoReport], seconds: float, options: argparse.Namespa
     output.line(f"{total_line(reports)}; {default * 1e3:.3f} ms by default schedules")
     gain = mean_gain(reports)
     output.line(f"{gain:.2f} times as fast as the default schedules (geometric mean of {count(len(reports), 'task')})")
+    if whole is not None:
+        dropped = f"; faster without those of {', '.join(whole.dropped)}" if whole.dropped else ""
+        output.line(
+            f"the whole network: {whole.seconds * 1e3:.3f} ms, {whole.default_seconds * 1e3:.3f} ms by default schedules{dropped}"
+        )
     output.line(f"{seconds:.1f} s; records in {options.records}")
     output.result(
         {
@@ -164,8 +193,13 @@ def _report(reports: list[AutoReport], seconds: float, options: argparse.Namespa
             "trials": sum(report.trials for report in reports),
             "seconds": seconds,
             "records": str(options.records),
+            **({} if whole is None else {"network": _network(whole)}),
         }
     )
+
+
+def _network(whole: InNetwork) -> dict[str, Any]:
+    return {"ms": whole.seconds * 1e3, "default_ms": whole.default_seconds * 1e3, "dropped": list(whole.dropped)}
 
 
 def _result(report: AutoReport) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vta.cli.commands.tune_gpu import remote_runner, target_of
@@ -13,6 +14,7 @@ from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from vta.autotune.auto.measure import Measurer
+    from vta.autotune.auto.network import NetworkTimer
     from vta.autotune.auto.task import AutoTask
     from vta.autotune.gpu.task import GpuTarget
     from vta.config.target_list import TargetEntry
@@ -28,6 +30,8 @@ class Place:
     measurer: Measurer
     tasks: Callable[[Graph, Sequence[Node], Sequence[Node]], tuple[AutoTask, ...]]
     """Those of some operators of a graph, some values of which are wanted by others."""
+    network: Callable[[Graph], NetworkTimer] | None = None
+    """Times whole networks; None where they are not here."""
 
 
 @contextmanager
@@ -35,7 +39,17 @@ def on_gpu(options: argparse.Namespace, entry: TargetEntry) -> Iterator[Place]:
     """On a GPU of this machine, or on all that a tracker has under a key."""
     target = target_of(options, entry)
     with closing(_measurer(options, entry, target)) as measurer:
-        yield Place(measurer, lambda graph, calls, kept: _tasks(graph, calls, kept, target))
+        network = None if options.tracker else partial(_network, entry)
+        yield Place(measurer, lambda graph, calls, kept: _tasks(graph, calls, kept, target), network)
+
+
+def _network(entry: TargetEntry, graph: Graph) -> NetworkTimer:
+    from vta.autotune.auto.network_timers import GpuNetworkTimer
+    from vta.host.gpu.open import shared_gpu
+    from vta.runtime.artifact.gpu_host import gpu_host_of
+
+    gpu = gpu_host_of(entry)
+    return GpuNetworkTimer(graph, shared_gpu(gpu.kind, gpu.ordinal, gpu.platform))
 
 
 def _measurer(options: argparse.Namespace, entry: TargetEntry, target: GpuTarget) -> Measurer:

@@ -49,18 +49,16 @@ class WordPrinter:
         """
         store = loop.body
         assert isinstance(store, Store)
-        value, condition = store.value, None
-        if isinstance(value, Select) and _is_chosen_load(value, loop):
-            value, condition = value.then, value.condition
-        conditions = [*tests, *([] if condition is None else [condition])]
+        value = store.value
+        choice = value if isinstance(value, Select) and _is_chosen_load(value, loop) else None
         self.write("{")
-        self.expressions.started(*conditions)
+        self.expressions.started(*tests, *([] if choice is None else [choice.condition]))
         inside = self._all(tests, "inside")
-        chosen = self._all([condition], "chosen", inside) if condition is not None else inside
-        word = self._loaded(loop, value, chosen) if isinstance(value, Load) else self._computed(loop, value, inside)
-        if condition is not None:
-            assert isinstance(store.value, Select)
-            other = self._joined([self.expressions.text(store.value.otherwise)] * _BYTES)
+        chosen = inside if choice is None else self._all([choice.condition], "chosen", inside)
+        wanted = value if choice is None else choice.then
+        word = self._loaded(loop, wanted, chosen) if isinstance(wanted, Load) else self._computed(loop, wanted, inside)
+        if choice is not None:
+            other = self._joined([self.expressions.text(choice.otherwise)] * _BYTES)
             self.write(f"if (!{chosen}) {word} = {other};")
         self.expressions.started()
         place = self.expressions.text(_first(position_of(store.buffer, store.indices), loop))

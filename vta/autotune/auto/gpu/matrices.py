@@ -7,7 +7,7 @@ from math import prod
 
 from vta.autotune.auto.gpu.blocks import APART, DIRECT, SHARED, BlockSketch, inlined_sources, source_steps
 from vta.autotune.auto.gpu.reduction import Reduction, Source, read_through
-from vta.autotune.auto.sketch import Choices, Knob, number_of, order_of, part_of
+from vta.autotune.auto.sketch import Choice, Choices, Knob, divisors, number_of, order_of, part_of
 from vta.host.gpu.tensor_tiles import PARTS, TENSOR_WORDS
 from vta.host.gpu.tiling import TURNS, SpatialTile, block_steps, fetch_steps, shared_sums, tensor_counts, tensor_steps
 from vta.host.loop.compute import Axis, Kernel
@@ -42,22 +42,22 @@ class MatrixSketch(BlockSketch):
 
     def _knobs(self) -> list[Knob]:
         rows, *_, columns = [axis.name for axis in self._reduction.tiled]
-        own = {
+        own: dict[str, tuple[Choice, ...]] = {
             f"threads.{rows}": _ROW_THREADS,
             f"threads.{columns}": _COLUMN_THREADS,
             f"inner.{rows}": _INNER,
             f"inner.{columns}": _INNER,
         }
         own |= {f"virtual.{axis.name}": (1,) for axis in self._reduction.tiled}
+        own |= {f"at.{source.name}": self._places(source) for source in self._reduction.sources}
+        extent = self._words()
+        own[f"sum.{self._word}"] = tuple(count for count in divisors(extent) if count % TENSOR_WORDS == 0)
         found = [Knob(knob.name, own.get(knob.name, knob.options)) for knob in super()._knobs()]
-        words = f"sum.{self._word}"
-        whole = {knob.name: knob.options for knob in found}[words]
-        matrices = tuple(count for count in whole if isinstance(count, int) and count % TENSOR_WORDS == 0)
-        found = [Knob(words, matrices) if knob.name == words else knob for knob in found]
-        places = {f"at.{source.name}": self._places(source) for source in self._reduction.sources}
-        found = [Knob(knob.name, places.get(knob.name, knob.options)) for knob in found]
-        words = next(axis.extent for axis in self._reduction.sums if axis.name == self._word) // TENSOR_WORDS
-        return [*found, Knob(TENSOR, tuple(count for count in PARTS if words % count == 0))]
+        return [*found, Knob(TENSOR, tuple(count for count in PARTS if extent // TENSOR_WORDS % count == 0))]
+
+    def _words(self) -> int:
+        """Words of a sum, along the axis of matrices."""
+        return next(axis.extent for axis in self._reduction.sums if axis.name == self._word)
 
     def _places(self, source: Source) -> tuple[str, ...]:
         """Where an operand can come from; what is no plain copy is not computed by each thread."""
@@ -84,10 +84,9 @@ class MatrixSketch(BlockSketch):
         if shared == 1:
             return ""
         cuts = [cut for _, cut in self._cuts(choices)]
-        words = next(axis.extent for axis in self._reduction.sums if axis.name == self._word)
         if part_of(choices)[0] or any(cut.threads > 1 for cut in cuts[1:-1]):
             return "parts of blocks and of threads, or threads in the middle"
-        if words % (shared * number_of(choices, f"sum.{self._word}")):
+        if self._words() % (shared * number_of(choices, f"sum.{self._word}")):
             return "a step that does not divide its part"
         if shared * prod(cut.threads for cut in cuts) > self._limits.threads:
             return "the threads of a block"
