@@ -97,6 +97,41 @@ def test_sketches_follow_from_the_structure():
     assert found["sum"] == {"elements"}
 
 
+def test_matrices_of_bytes_add_up_to_the_same():
+    machine = GpuMachine(GpuTarget("opencl", "any", replace(SMALL, shared_bytes=8192, tensor=True)))
+    data = graph_input("data", (1, 64, 1, 5), "int8")
+    task = task_of(call(ops.CONV2D, [data, weights(16, 64, 1, 1, dtype="int8")]), data, machine=machine)
+    space = task.space
+    assert "matrices" not in GpuMachine(replace(machine.target, limits=SMALL)).sketches(task.kernel)
+    first = {knob.name: knob.options[0] for knob in space.sketches["matrices"].knobs}
+    made = space.make(space.genome("matrices", {**first, "tensor": 2}))
+    assert grid_of(made.program.functions[-1]).threads == (4, 8, 2)
+    arrays = run_arrays(task)
+    (data, weight), want = arrays[:2], np.zeros((16, 5), np.int32)
+    for word, four in enumerate(weight.reshape(16, 16, 4)):
+        want += four.astype(np.int32) @ data[0, 4 * word : 4 * word + 4, 0].astype(np.int32)
+    np.testing.assert_array_equal(run_program(made.program, arrays)[0, :, 0], want)
+
+
+def test_hints_tell_matrices_from_blocks():
+    machine = GpuMachine(GpuTarget("opencl", "any", GridLimits(tensor=True)))
+    task = convolution("int8", machine, size=32, channels=32, outputs=32)
+    assert {task.space.hinted(hint).sketch for hint in task.hints} == {"matrices"}
+    assert {hint["tensor"] for hint in task.hints} <= {1, 2, 4, 8, 16}
+
+
+def test_what_does_not_fit_matrices_is_said():
+    machine = GpuMachine(GpuTarget("opencl", "any", GridLimits(tensor=True)))
+    sketch = convolution("int8", machine, size=9, channels=64, outputs=48).space.sketches["matrices"]
+    fine = {knob.name: knob.options[0] for knob in sketch.knobs}
+    assert sketch.problem(fine) == ""
+    assert sketch.problem({**fine, "threads.a1": 32}) == "operands beyond the end, which nothing tests"
+    assert sketch.problem({**fine, "threads.a1": 32, "at.weight_tile": "shared"}) == ""
+    assert sketch.problem({**fine, "part": ("rc", 4)}) == "a part that is not of whole matrices"
+    assert sketch.problem({**fine, "tensor": 2, "part": ("ry", 1)}) == "parts of blocks and of threads, or threads in the middle"
+    assert sketch.problem({**fine, "tensor": 2, "sum.rc": 16}) == "a step that does not divide its part"
+
+
 def test_a_row_is_one_kernel_whose_threads_wait_for_what_they_read():
     space = kernels()["softmax"].space
     made = space.make(space.genome("rows", {"threads": 32, "rows": 2, "parts": 4}))
