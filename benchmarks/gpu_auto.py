@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from vta.autotune.auto.gpu.engine import GpuEngine, GpuRun
+from vta.autotune.auto.gpu.engine import GPU_BUILD_SECONDS, GpuEngine, GpuRun
 from vta.autotune.auto.gpu.machine import GpuMachine
 from vta.autotune.auto.gpu.tasks import gpu_auto_tasks
 from vta.autotune.auto.measure import LocalMeasure, Timing
@@ -69,7 +69,7 @@ def searched_schedules(
     known = [line.record for line in read_log(log) if line.record is not None] if log.exists() else []
     options = AutoOptions(100_000 if seconds else 0, batch=_BATCH, population=48, device=target.kind, seconds=seconds)
     started = time.perf_counter()
-    with closing(LocalMeasure(GpuEngine(target), Timing(5, 5.0), 10.0, os.cpu_count() or 1)) as measurer:
+    with closing(LocalMeasure(GpuEngine(target), Timing(5, 5.0), 10.0, os.cpu_count() or 1, GPU_BUILD_SECONDS)) as measurer:
         reports = auto_tune(tasks, measurer, options, RecordLog(log), known)
     spent = f"proposing {sum(report.proposing for report in reports):.0f} s"
     spent += f", compiling {measurer.building:.0f} s, timing {measurer.timing:.0f} s"

@@ -99,8 +99,12 @@ class _Job:
 class LocalMeasure:
     """Compiles in `n_parallel` worker processes and times in one, a schedule within `timeout` seconds."""
 
-    def __init__(self, engine: Engine, timing: Timing, timeout: float = 10.0, n_parallel: int = 1) -> None:
+    def __init__(
+        self, engine: Engine, timing: Timing, timeout: float = 10.0, n_parallel: int = 1, build_seconds: float = BUILD_SECONDS
+    ) -> None:
+        """Compiling a schedule may take `build_seconds`; for default ones there is more time."""
         self._engine = engine
+        self._build_seconds = build_seconds
         self._timing = timing
         self._timeout = timeout
         self._builders, self._runner = WorkerPool(n_parallel), WorkerPool(1)
@@ -113,7 +117,7 @@ class LocalMeasure:
 
     def default(self, task: AutoTask) -> Measurement:
         """See `Measurer.default`."""
-        (build,) = self._build([task.default])
+        (build,) = self._build([task.default], BUILD_SECONDS)
         if build.product is None:
             return failed(build.error, build.message, build.seconds)
         timing = self._timing.times(THOROUGH)
@@ -124,7 +128,8 @@ class LocalMeasure:
     def measure(self, task: AutoTask, made: Sequence[Made], thorough: bool = False) -> list[Measurement]:
         """See `Measurer.measure`."""
         programs = [item.program for item in made]
-        first, *builds = self._build([task.default, *programs])
+        (first,) = self._build([task.default], BUILD_SECONDS)
+        builds = self._build(programs, self._build_seconds)
         timing = self._timing.times(THOROUGH) if thorough else self._timing
         if first.product is None:
             return [failed(first.error, first.message)] * len(programs)
@@ -150,10 +155,10 @@ class LocalMeasure:
         self._runner.close()
         self._folder.cleanup()
 
-    def _build(self, programs: Sequence[Program]) -> list[Build]:
+    def _build(self, programs: Sequence[Program], seconds: float) -> list[Build]:
         new = [program for program in programs if id(program) not in self._built]
         started = time.monotonic()
-        outcomes = self._builders.map(partial(_built, self._engine), new, BUILD_SECONDS)
+        outcomes = self._builders.map(partial(_built, self._engine), new, seconds)
         self.building += time.monotonic() - started
         self._built.update((id(program), (program, build_of(outcome))) for program, outcome in zip(new, outcomes, strict=True))
         return [self._built[id(program)][1] for program in programs]

@@ -63,12 +63,12 @@ def _measurer(options: argparse.Namespace, entry: TargetEntry, target: GpuTarget
 
         hw = HardwareConfig.named(options.config or DEFAULT_CONFIG)
         return RemoteGpuMeasure(remote_runner(options, Timing().min_repeat_ms), gpu_host_of(entry), hw)
-    from vta.autotune.auto.gpu.engine import GpuEngine
+    from vta.autotune.auto.gpu.engine import GPU_BUILD_SECONDS, GpuEngine
 
     timing = Timing(options.number, options.min_repeat_ms or Timing().min_repeat_ms)
     gpu = gpu_host_of(entry)
     engine = GpuEngine(target, gpu.ordinal, gpu.platform)
-    return LocalMeasure(engine, timing, options.timeout, os.cpu_count() or 1)
+    return LocalMeasure(engine, timing, options.timeout, os.cpu_count() or 1, GPU_BUILD_SECONDS)
 
 
 def _tasks(graph: Graph, calls: Sequence[Node], kept: Sequence[Node], target: GpuTarget) -> tuple[AutoTask, ...]:
