@@ -120,10 +120,18 @@ def test_hints_tell_matrices_from_blocks():
     assert {hint["tensor"] for hint in task.hints} <= {1, 2, 4, 8, 16}
 
 
-def test_what_does_not_fit_matrices_is_said():
+def test_what_does_not_fit_matrices_is_said(caplog):
     machine = GpuMachine(GpuTarget("opencl", "any", GridLimits(tensor=True)))
-    sketch = convolution("int8", machine, size=9, channels=64, outputs=48).space.sketches["matrices"]
+    task = convolution("int8", machine, size=9, channels=64, outputs=48)
+    sketch = task.space.sketches["matrices"]
     fine = {knob.name: knob.options[0] for knob in sketch.knobs}
+    made = task.space.make(task.space.genome("matrices", fine))
+    steps = best_schedules(
+        [task.record(None, Measurement((1.0,)), "opencl"), task.record(made, Measurement((0.5,)), "opencl")], "opencl"
+    )
+    assert GpuSchedules(steps, GridLimits(tensor=True))(task.kernel) == made.steps
+    assert GpuSchedules(steps, GridLimits())(task.kernel) is None
+    assert "multiplies matrices of bytes, which the device has no instructions for" in caplog.text
     assert sketch.problem(fine) == ""
     assert sketch.problem({**fine, "threads.a1": 32}) == "operands beyond the end, which nothing tests"
     assert sketch.problem({**fine, "threads.a1": 32, "at.weight_tile": "shared"}) == ""

@@ -15,7 +15,7 @@ from vta.host.loop.grid import GridLimits, grid_of
 from vta.host.loop.lower import lower
 from vta.host.loop.schedule import scheduled
 from vta.host.loop.size import local_bytes, written_out
-from vta.host.loop.steps import Step
+from vta.host.loop.steps import Step, Tensorize
 from vta.records.gpu.tiles import is_of
 from vta.records.host.steps import steps_of
 from vta.records.host.timed_again import AUTO_WORKLOAD, is_default, worth_using
@@ -78,6 +78,8 @@ class GpuSchedules:
             return None
 
     def _checked(self, kernel: Kernel, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        if not self._limits.tensor and any(isinstance(step, Tensorize) for step in steps):
+            raise TuningError("the schedule multiplies matrices of bytes, which the device has no instructions for")
         program = lower(scheduled(kernel, steps))
         for function in program.functions:
             grid_of(function).check(self._limits)
