@@ -16,6 +16,7 @@ from vta.ir.decibels import decibels
 from vta.ir.diagnostics import KEPT_IN_FLOAT, Diagnostics
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate
+from vta.ir.ops.shape import TransposeAttributes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibrate import batches_of
 from vta.quantization.float.one_thread import on_one_thread
@@ -35,6 +36,11 @@ _IMAGE_CHANNELS = 4
 _FIRST_MAY_COST_DB = 1.0
 _GOOD_DB = 30.0
 """The first convolution is quantised if the noisiest output gets noisier by no more, or is as good as this."""
+_RANK_OF_IMAGES, _RANK_OF_ROWS = 4, 3
+_CHANCES = (ops.SOFTMAX, ops.SIGMOID, ops.HARD_SIGMOID)
+_MOVES = (ops.RESHAPE, ops.TRANSPOSE, ops.SQUEEZE, ops.EXPAND_DIMS)
+_MOST_TIMES = 64
+"""Channels whose largest values differ by more cannot share a scale: fewer than two levels are left of the smaller ones."""
 _NOISY_DB, _HEAD_MUST_GAIN_DB = 20.0, 3.0
 """An output noisier than this has its head in float, if it gets less noisy by so much."""
 
@@ -106,15 +112,46 @@ class _Trials:
             return [-np.inf] * len(self.wanted)
 
     def _noise(self, config: QuantizeConfig) -> list[float]:
-        """The signal to noise ratio of each output, in decibels."""
+        """The signal to noise ratio of each output, in decibels, or of its noisiest part."""
         # Which way is better does not hang on the last hundredth of the rounding, and this is the quick way.
         quick = replace(config, rounding=_QUICK.get(config.rounding, config.rounding))
         got = self._outputs(quantize(self.graph, self.data, quick, self.hw))
-        return [decibels(*pair) for pair in zip(self.wanted, got, strict=True)]
+        axes = [_channel_axis(output) for output in self.graph.outputs]
+        # Batches lie along an axis before the others.
+        axes = [None if axis is None else axis + 1 for axis in axes]
+        return [_decibels(*each) for each in zip(self.wanted, got, axes, strict=True)]
 
     def _outputs(self, graph: Graph) -> list[Array]:
         found = [evaluate(graph, batch) for batch in self.batches]
         return [np.stack(values) for values in zip(*found, strict=True)]
+
+
+def _decibels(wanted: Array, got: Array, axis: int | None) -> float:
+    """The signal to noise ratio of an output, over all batches, or of channels that are far smaller than others if it is less.
+
+    Boxes in pixels and scores are often one tensor: no noise in the scores shows beside those.
+    """
+    whole = decibels(wanted, got)
+    if axis is None:
+        return whole
+    sizes = np.abs(np.where(np.isfinite(wanted), wanted, 0)).max(axis=tuple(at for at in range(wanted.ndim) if at != axis))
+    small: tuple[Any, ...] = (*(slice(None),) * axis, np.flatnonzero(sizes * _MOST_TIMES < sizes.max()))
+    return min(whole, decibels(wanted[small], got[small])) if wanted[small].any() else whole
+
+
+def _channel_axis(output: Node) -> int | None:
+    """The axis of channels of an output that has places, too: of an image the second, unless it was turned; else the shorter.
+
+    None where it has none, or where all are chances, of which the small ones say nothing.
+    """
+    source = output
+    while source.op in _MOVES:
+        source = source.inputs[0]
+    if source.op in _CHANCES or len(output.shape) not in (_RANK_OF_IMAGES, _RANK_OF_ROWS):
+        return None
+    if len(output.shape) == _RANK_OF_ROWS:
+        return 1 + (output.shape[2] < output.shape[1])
+    return 3 if isinstance(output.attrs, TransposeAttributes) and output.attrs.axes[-1] == 1 else 1
 
 
 def _with_layers(config: QuantizeConfig, heads: Mapping[int, Sequence[str]]) -> QuantizeConfig:

@@ -23,6 +23,7 @@ from vta.ir.ops.qnn_activation import SWISH_LIMIT
 from vta.ir.ops.shape import PadAttributes
 from vta.ir.state import state_nodes
 from vta.passes.fold_lookups import lookup_of
+from vta.passes.linear_resizes import resizes_as_convolutions
 from vta.quantization.bounds import accumulator_bound, residual_bound
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float import scales
@@ -77,7 +78,7 @@ def _quantized(
 ) -> Graph:
     if config.equalize != "none" and data is not None:
         graph = equalized(graph, data, config)
-    graph = with_norms(graph, config, hw)
+    graph = with_norms(resizes_as_convolutions(graph, config.skip_layers), config, hw)
     planned = partial(
         make_plan,
         multiplies=hw.capabilities.multiply and hw.acc_bits >= _PRODUCT_BITS,
