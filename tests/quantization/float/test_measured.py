@@ -123,3 +123,22 @@ def test_scores_that_share_a_tensor_with_boxes_keep_their_head_in_float():
     assert set(config.skip_layers) == {"boxes", "scores"}
     assert said["scores"].text.startswith("stays in float, as output 0 has ")
     assert noise(config)[1] > 25
+
+
+def test_a_spectrum_before_a_logarithm_stays_in_float():
+    net = NetBuilder(3)
+    x = graph_input("x", (1, 8, 8, 8))
+    body = net.conv(x, 8, "body")
+    spectrum = net.conv(body, 8, "spectrum")
+    scales = np.geomspace(1, 1e-4, 8).astype(np.float32).reshape(1, 8, 1, 1)
+    spread = call("multiply", [spectrum, constant(scales)], "spread")
+    joined = call(
+        "concatenate", [spread, call("multiply", [spread, constant(np.float32(0.5).reshape(1, 1, 1, 1))], "half")], axis=1
+    )
+    pooled = call("nn.max_pool2d", [joined], "pool", pool_size=(2, 2), strides=(2, 2))
+    loud = call("log", [call("add", [pooled, constant(np.float32(1e-6).reshape(1, 1, 1, 1))], "floor")], "loud")
+    graph = canonicalize(Graph((x,), (net.conv(loud, 4, "last", relu=False),)))
+    config, said = chosen(graph, net.samples(graph, 4))
+    assert {"body", "spectrum"} <= set(config.skip_layers)
+    assert "last" not in config.skip_layers
+    assert "stays in float before a logarithm" in said["spectrum"].text

@@ -19,11 +19,11 @@ from vta.ir.interpreter import evaluate
 from vta.ir.ops.shape import TransposeAttributes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibrate import batches_of
+from vta.quantization.float.layer_walks import last_layers, layers_before_logarithms
 from vta.quantization.float.one_thread import on_one_thread
-from vta.quantization.float.quant_groups import WEIGHTED_OPS
 from vta.quantization.float.quantizer import quantize
 
-__all__ = ["last_layers", "with_measured_layers"]
+__all__ = ["with_measured_layers"]
 
 Array = NDArray[Any]
 _Samples = Mapping[str, Array]
@@ -41,8 +41,8 @@ _CHANCES = (ops.SOFTMAX, ops.SIGMOID, ops.HARD_SIGMOID)
 _MOVES = (ops.RESHAPE, ops.TRANSPOSE, ops.SQUEEZE, ops.EXPAND_DIMS)
 _MOST_TIMES = 64
 """Channels whose largest values differ by more cannot share a scale: fewer than two levels are left of the smaller ones."""
-_NOISY_DB, _HEAD_MUST_GAIN_DB = 20.0, 3.0
-"""An output noisier than this has its head in float, if it gets less noisy by so much."""
+_NOISY_DB, _MUST_GAIN_DB = 20.0, 3.0
+"""An output noisier than this has its head, and what comes before logarithms, in float if it gets less noisy by so much."""
 
 
 def with_measured_layers(
@@ -50,9 +50,10 @@ def with_measured_layers(
 ) -> QuantizeConfig:
     """Return `config` with the layers that stay in float, where it leaves them open.
 
-    The first convolution is quantised if that costs little, and the last layer before an output stays in float if that makes a
-    noisy output better; both are measured by quantising the network and running a few samples. Without data, or with states,
-    the first convolution stays in float if it reads an image. `said` is told of every layer that was measured.
+    The first convolution is quantised if that costs little. Layers before logarithms, and the last layer before an output, stay
+    in float if that makes a noisy output better. All are measured by quantising the network and running a few samples. Without
+    data, or with states, the first convolution stays in float if it reads an image. `said` is told of every layer that was
+    measured.
     """
     first = next((node for node in graph.calls() if node.op == ops.CONV2D), None)
     if config.skip_conv_layers is not None:
@@ -84,12 +85,30 @@ class _Trials:
         kept = cost > _FIRST_MAY_COST_DB and min(after) < _GOOD_DB
         self._say(first, before, after, kept=kept)
         config, noise = (careful, before) if kept else (bold, after)
-        return self._with_heads(config, noise)
+        return self._with_heads(*self._with_front_end(config, noise))
 
     def _say(self, first: Node, before: Sequence[float], after: Sequence[float], *, kept: bool) -> None:
         verdict = "stays in float" if kept else "is quantised"
         text = f"the first convolution {verdict}: {min(after):.1f} dB with it in int8, {min(before):.1f} dB with it in float"
         self.said.add(KEPT_IN_FLOAT, first.name, text)
+
+    def _with_front_end(self, config: QuantizeConfig, noise: list[float]) -> tuple[QuantizeConfig, list[float]]:
+        """The config with the layers before logarithms in float if that makes a noisy output better, and the noise then.
+
+        A spectrum has small values beside large ones, all of which a logarithm makes as important.
+        """
+        names = layers_before_logarithms(self.graph)
+        if not names or min(noise) >= _NOISY_DB:
+            return config, noise
+        spectral = _with_layers(config, {0: names})
+        better = self._tried(spectral)
+        won = [at for at, value in enumerate(noise) if value < _NOISY_DB and better[at] >= value + _MUST_GAIN_DB]
+        if not won:
+            return config, noise
+        for name in names:
+            text = f"stays in float before a logarithm, as output {won[0]} has {noise[won[0]]:.1f} dB with such layers in int8, "
+            self.said.add(KEPT_IN_FLOAT, name, f"{text}{better[won[0]]:.1f} dB without")
+        return spectral, better
 
     def _with_heads(self, config: QuantizeConfig, noise: Sequence[float]) -> QuantizeConfig:
         """The config with the last layers before noisy outputs in float, of those outputs that it helps."""
@@ -97,7 +116,7 @@ class _Trials:
         if not any(heads.values()):
             return config
         better = self._tried(_with_layers(config, heads))
-        helped = {at: names for at, names in heads.items() if names and better[at] >= noise[at] + _HEAD_MUST_GAIN_DB}
+        helped = {at: names for at, names in heads.items() if names and better[at] >= noise[at] + _MUST_GAIN_DB}
         for at, names in helped.items():
             text = f"stays in float, as output {at} has {noise[at]:.1f} dB with it in int8, {better[at]:.1f} dB without"
             for name in names:
@@ -157,18 +176,3 @@ def _channel_axis(output: Node) -> int | None:
 def _with_layers(config: QuantizeConfig, heads: Mapping[int, Sequence[str]]) -> QuantizeConfig:
     """The config with more layers in float."""
     return replace(config, skip_layers=(*config.skip_layers, *sorted({name for names in heads.values() for name in names})))
-
-
-def last_layers(output: Node) -> list[str]:
-    """The names of the layers with weights that an output is computed from, with none between."""
-    names: dict[str, None] = {}
-    seen: set[Node] = set()
-    pending = [output]
-    while pending:
-        node = pending.pop()
-        if node.op in WEIGHTED_OPS:
-            names[node.name] = None
-        elif node not in seen:
-            seen.add(node)
-            pending += [source for source in node.inputs if source.is_call]
-    return list(names)
