@@ -2,8 +2,8 @@
 
 DIR holds the networks and labelled samples of `benchmarks.labeled`, NAME picks some. The table goes to standard output, in
 Markdown. A cell is the top-1 accuracy, then in parentheses how often the class is that of the float network, both in per cent,
-and the signal to noise ratio of the scores in dB. With --photographs they are networks that classify photographs, on parts of those
-in DIR/images, for which there are no labels: MobileNet v1, and EfficientNet-lite0 if its package is installed.
+and the signal to noise ratio of the scores in dB. With --photographs they are networks that classify photographs, on parts of
+those in DIR/images, for which there are no labels: MobileNet v1, and EfficientNet-lite0 if its package is installed.
 """
 
 from __future__ import annotations

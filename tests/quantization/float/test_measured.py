@@ -142,3 +142,19 @@ def test_a_spectrum_before_a_logarithm_stays_in_float():
     assert {"body", "spectrum"} <= set(config.skip_layers)
     assert "last" not in config.skip_layers
     assert "stays in float before a logarithm" in said["spectrum"].text
+
+
+def test_a_layer_in_the_middle_that_costs_much_stays_in_float():
+    net = NetBuilder(1)
+    x = graph_input("x", (1, 16, 8, 8))
+    body = net.conv(x, 8, "body")
+    bias = body.inputs[0].inputs[1].value
+    bias.setflags(write=True)
+    bias[0] = -1e6
+    weight = net.rng.standard_normal((4, 8, 1, 1)).astype(np.float32)
+    weight[:, 0] *= 1000
+    middle = call("nn.relu", [call("nn.conv2d", [body, constant(weight)], "middle")], "middle_relu")
+    graph = Graph((x,), (net.conv(middle, 4, "last", relu=False),))
+    config, said = chosen(graph, net.samples(graph, 4))
+    assert config.skip_layers == ("middle",)
+    assert said["middle"].text.startswith("stays in float, as the noisiest output has ")

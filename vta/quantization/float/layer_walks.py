@@ -8,7 +8,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.quantization.float.quant_groups import WEIGHTED_OPS
 
-__all__ = ["last_layers", "layers_before_logarithms"]
+__all__ = ["last_layers", "layers_before_logarithms", "weighted_layers"]
 
 
 def last_layers(output: Node) -> list[str]:
@@ -20,6 +20,11 @@ def layers_before_logarithms(graph: Graph) -> list[str]:
     """The names of the layers with weights that logarithms are computed from."""
     logarithms = [node for node in graph.calls() if node.op == ops.LOG]
     return _names(node for node in _before(logarithms, beyond_layers=True) if node.op in WEIGHTED_OPS)
+
+
+def weighted_layers(graph: Graph) -> list[str]:
+    """The names of all layers with weights."""
+    return _names(node for node in graph.calls() if node.op in WEIGHTED_OPS)
 
 
 def _names(nodes: Iterable[Node]) -> list[str]:

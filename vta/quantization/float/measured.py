@@ -19,7 +19,7 @@ from vta.ir.interpreter import evaluate
 from vta.ir.ops.shape import TransposeAttributes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibrate import batches_of
-from vta.quantization.float.layer_walks import last_layers, layers_before_logarithms
+from vta.quantization.float.layer_walks import last_layers, layers_before_logarithms, weighted_layers
 from vta.quantization.float.one_thread import on_one_thread
 from vta.quantization.float.quantizer import quantize
 
@@ -36,6 +36,8 @@ _IMAGE_CHANNELS = 4
 _FIRST_MAY_COST_DB = 1.0
 _GOOD_DB = 30.0
 """The first convolution is quantised if the noisiest output gets noisier by no more, or is as good as this."""
+_FEW_LAYERS = 12
+"""Where there are no more layers each is tried in float by itself."""
 _RANK_OF_IMAGES, _RANK_OF_ROWS = 4, 3
 _CHANCES = (ops.SOFTMAX, ops.SIGMOID, ops.HARD_SIGMOID)
 _MOVES = (ops.RESHAPE, ops.TRANSPOSE, ops.SQUEEZE, ops.EXPAND_DIMS)
@@ -50,10 +52,10 @@ def with_measured_layers(
 ) -> QuantizeConfig:
     """Return `config` with the layers that stay in float, where it leaves them open.
 
-    The first convolution is quantised if that costs little. Layers before logarithms, and the last layer before an output, stay
-    in float if that makes a noisy output better. All are measured by quantising the network and running a few samples. Without
-    data, or with states, the first convolution stays in float if it reads an image. `said` is told of every layer that was
-    measured.
+    The first convolution is quantised if that costs little. Layers before logarithms, the last layer before an output, and any
+    single layer of a small network, stay in float if that makes a noisy output better. All are measured by quantising the network
+    and running a few samples. Without data, or with states, the first convolution stays in float if it reads an image. `said` is
+    told of every layer that was measured.
     """
     first = next((node for node in graph.calls() if node.op == ops.CONV2D), None)
     if config.skip_conv_layers is not None:
@@ -85,7 +87,9 @@ class _Trials:
         kept = cost > _FIRST_MAY_COST_DB and min(after) < _GOOD_DB
         self._say(first, before, after, kept=kept)
         config, noise = (careful, before) if kept else (bold, after)
-        return self._with_heads(*self._with_front_end(config, noise))
+        config, noise = self._with_front_end(config, noise)
+        config, noise = self._with_heads(config, noise)
+        return self._with_single_layers(config, noise)
 
     def _say(self, first: Node, before: Sequence[float], after: Sequence[float], *, kept: bool) -> None:
         verdict = "stays in float" if kept else "is quantised"
@@ -110,18 +114,32 @@ class _Trials:
             self.said.add(KEPT_IN_FLOAT, name, f"{text}{better[won[0]]:.1f} dB without")
         return spectral, better
 
-    def _with_heads(self, config: QuantizeConfig, noise: Sequence[float]) -> QuantizeConfig:
-        """The config with the last layers before noisy outputs in float, of those outputs that it helps."""
+    def _with_heads(self, config: QuantizeConfig, noise: list[float]) -> tuple[QuantizeConfig, list[float]]:
+        """The config with the last layers before noisy outputs in float, of those outputs that it helps, and the noise then."""
         heads = {at: last_layers(self.graph.outputs[at]) for at, value in enumerate(noise) if value < _NOISY_DB}
         if not any(heads.values()):
-            return config
+            return config, noise
         better = self._tried(_with_layers(config, heads))
         helped = {at: names for at, names in heads.items() if names and better[at] >= noise[at] + _MUST_GAIN_DB}
         for at, names in helped.items():
             text = f"stays in float, as output {at} has {noise[at]:.1f} dB with it in int8, {better[at]:.1f} dB without"
             for name in names:
                 self.said.add(KEPT_IN_FLOAT, name, text)
-        return _with_layers(config, helped)
+        return _with_layers(config, helped), [better[at] if at in helped else value for at, value in enumerate(noise)]
+
+    def _with_single_layers(self, config: QuantizeConfig, noise: list[float]) -> QuantizeConfig:
+        """The config of a small network with those layers in float, one after the other, that make its noisiest output better."""
+        left = [name for name in weighted_layers(self.graph) if name not in config.skip_layers]
+        while len(left) <= _FEW_LAYERS and left and min(noise) < _NOISY_DB:
+            tried = {name: self._tried(_with_layers(config, {0: [name]})) for name in left}
+            best = max(left, key=lambda name: min(tried[name]))
+            if min(tried[best]) < min(noise) + _MUST_GAIN_DB:
+                break
+            verdict = f"{min(noise):.1f} dB with it in int8, {min(tried[best]):.1f} dB without"
+            self.said.add(KEPT_IN_FLOAT, best, f"stays in float, as the noisiest output has {verdict}")
+            config, noise = _with_layers(config, {0: [best]}), tried[best]
+            left.remove(best)
+        return config
 
     def _tried(self, config: QuantizeConfig) -> list[float]:
         """The noise with a config that may not work."""
