@@ -26,8 +26,11 @@ def reads_photographs(node: Node) -> bool:
     return len(node.shape) == 4 and 3 in (node.shape[1], node.shape[3]) and sorted(node.shape)[-2] >= 96
 
 
-def photographs(folder: Path, node: Node, count: int) -> Array:
-    """Return `count` images for `node`: the middle of each photograph (.bmp) of a folder, then parts at random."""
+def photographs(folder: Path, node: Node, count: int, *, signed: bool = False) -> Array:
+    """Return `count` images for `node`: the middle of each photograph (.bmp) of a folder, then parts at random.
+
+    Floats with channels last are from -1 to 1, as are those with channels first if they are `signed`; else these are normalized.
+    """
     pictures = [Image.open(path).convert("RGB") for path in sorted(folder.glob("*.bmp"))]
     first = node.shape[1] == 3
     height, width = node.shape[2:] if first else node.shape[1:3]
@@ -42,15 +45,14 @@ def photographs(folder: Path, node: Node, count: int) -> Array:
         left, top = round((picture.width - side) * across), round((picture.height - side) * down)
         part = picture.crop((left, top, left + side, top + side)).resize((width, height), Image.Resampling.BILINEAR)
         parts.append(np.asarray(part))
-    return _as_read(np.stack(parts), node, first)
+    return _as_read(np.stack(parts), node, first=first, signed=signed or not first)
 
 
-def _as_read(images: Array, node: Node, first: bool) -> Array:
-    """Images (N, H, W, 3), uint8, in the layout and type of an input; `first`: channels come first."""
+def _as_read(images: Array, node: Node, *, first: bool, signed: bool) -> Array:
+    """Images (N, H, W, 3), uint8, in the layout and type of an input; `first`: channels come first; `signed`: from -1 to 1."""
     if node.dtype == "int8":
         images = (images.astype(np.int16) - 128).astype(np.int8)
     elif node.dtype == "float32":
-        # TFLite's networks read -1..1.
-        scaled = (images / 255 - _MEAN) / _DEVIATION if first else images / 127.5 - 1
+        scaled = images / 127.5 - 1 if signed else (images / 255 - _MEAN) / _DEVIATION
         images = scaled.astype(np.float32)
     return np.ascontiguousarray(images.transpose(0, 3, 1, 2) if first else images)

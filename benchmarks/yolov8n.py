@@ -14,28 +14,19 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+
+from benchmarks.onnx_builder import OnnxBuilder
 
 _CLASSES, _BINS = 80, 16
 _STRIDES = (8, 16, 32)
 
 
-class _Builder:
-    """Adds nodes to a graph; tensors are named by number."""
+class _Builder(OnnxBuilder):
+    """Adds the blocks of the network."""
 
     def __init__(self, seed: int) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[onnx.TensorProto] = []
+        super().__init__()
         self._rng = np.random.default_rng(seed)
-
-    def node(self, op: str, inputs: Sequence[str], outputs: int = 1, **attributes: object) -> list[str]:
-        names = [f"t{len(self.nodes)}_{index}" for index in range(outputs)]
-        self.nodes.append(helper.make_node(op, list(inputs), names, name=f"n{len(self.nodes)}", **attributes))
-        return names
-
-    def constant(self, values: np.ndarray) -> str:
-        self.constants.append(numpy_helper.from_array(values, f"c{len(self.constants)}"))
-        return self.constants[-1].name
 
     def conv(self, x: str, channels_in: int, channels: int, kernel: int = 1, stride: int = 1, silu: bool = True) -> str:
         scale = (2 / (channels_in * kernel**2)) ** 0.5
@@ -43,37 +34,37 @@ class _Builder:
         bias = self._rng.normal(0, 0.1, channels).astype(np.float32)
         pad = [kernel // 2] * 4
         given = [x, self.constant(weights), self.constant(bias)]
-        y = self.node("Conv", given, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=pad)[0]
-        return self.node("Mul", [y, self.node("Sigmoid", [y])[0]])[0] if silu else y
+        y = self.node("Conv", given, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=pad)
+        return self.node("Mul", [y, self.node("Sigmoid", [y])]) if silu else y
 
     def split(self, x: str, sizes: Sequence[int], axis: int = 1) -> list[str]:
-        return self.node("Split", [x, self.constant(np.array(sizes, np.int64))], len(sizes), axis=axis)
+        return self.nodes("Split", [x, self.constant(np.array(sizes, np.int64))], len(sizes), axis=axis)
 
     def concat(self, parts: Sequence[str], axis: int = 1) -> str:
-        return self.node("Concat", parts, axis=axis)[0]
+        return self.node("Concat", parts, axis=axis)
 
     def c2f(self, x: str, channels_in: int, channels: int, count: int, shortcut: bool) -> str:
         half = channels // 2
         parts = self.split(self.conv(x, channels_in, channels), [half, half])
         for _ in range(count):
             y = self.conv(self.conv(parts[-1], half, half, 3), half, half, 3)
-            parts.append(self.node("Add", [parts[-1], y])[0] if shortcut else y)
+            parts.append(self.node("Add", [parts[-1], y]) if shortcut else y)
         return self.conv(self.concat(parts), (2 + count) * half, channels)
 
     def sppf(self, x: str, channels: int) -> str:
         parts = [self.conv(x, channels, channels // 2)]
         for _ in range(3):
-            parts += self.node("MaxPool", [parts[-1]], kernel_shape=[5, 5], strides=[1, 1], pads=[2] * 4)
+            parts.append(self.node("MaxPool", [parts[-1]], kernel_shape=[5, 5], strides=[1, 1], pads=[2] * 4))
         return self.conv(self.concat(parts), 2 * channels, channels)
 
     def doubled(self, x: str) -> str:
         scales = self.constant(np.array([1, 1, 2, 2], np.float32))
         return self.node(
             "Resize", [x, "", scales], mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"
-        )[0]
+        )
 
     def reshaped(self, x: str, *shape: int) -> str:
-        return self.node("Reshape", [x, self.constant(np.array(shape, np.int64))])[0]
+        return self.node("Reshape", [x, self.constant(np.array(shape, np.int64))])
 
     def head(self, x: str, channels: int, places: int) -> str:
         """Distances and classes of one stride, [1, 64 + classes, places]."""
@@ -84,19 +75,19 @@ class _Builder:
     def decoded(self, x: str, size: int) -> str:
         boxes, classes = self.split(x, [4 * _BINS, _CLASSES])
         places = sum((size // stride) ** 2 for stride in _STRIDES)
-        bins = self.node("Transpose", [self.reshaped(boxes, 1, 4, _BINS, places)], perm=[0, 2, 1, 3])[0]
-        bins = self.node("Softmax", [bins], axis=1)[0]
+        bins = self.node("Transpose", [self.reshaped(boxes, 1, 4, _BINS, places)], perm=[0, 2, 1, 3])
+        bins = self.node("Softmax", [bins], axis=1)
         weights = self.constant(np.arange(_BINS, dtype=np.float32).reshape(1, _BINS, 1, 1))
-        distances = self.reshaped(self.node("Conv", [bins, weights], kernel_shape=[1, 1])[0], 1, 4, places)
+        distances = self.reshaped(self.node("Conv", [bins, weights], kernel_shape=[1, 1]), 1, 4, places)
         near, far = self.split(distances, [2, 2])
         grids = [np.stack(np.meshgrid(*[np.arange(size // stride) + 0.5] * 2), 0).reshape(2, -1) for stride in _STRIDES]
         centers = self.constant(np.concatenate(grids, 1).astype(np.float32)[None])
-        low, high = self.node("Sub", [centers, near])[0], self.node("Add", [centers, far])[0]
-        middle = self.node("Mul", [self.node("Add", [low, high])[0], self.constant(np.float32(0.5))])[0]
-        extent = self.node("Sub", [high, low])[0]
+        low, high = self.node("Sub", [centers, near]), self.node("Add", [centers, far])
+        middle = self.node("Mul", [self.node("Add", [low, high]), self.constant(np.float32(0.5))])
+        extent = self.node("Sub", [high, low])
         steps = np.concatenate([np.full((size // stride) ** 2, stride, np.float32) for stride in _STRIDES])
-        scaled = self.node("Mul", [self.concat([middle, extent]), self.constant(steps[None, None])])[0]
-        return self.concat([scaled, self.node("Sigmoid", [classes])[0]])
+        scaled = self.node("Mul", [self.concat([middle, extent]), self.constant(steps[None, None])])
+        return self.concat([scaled, self.node("Sigmoid", [classes])])
 
 
 def yolov8n(size: int = 640, seed: int = 0) -> onnx.ModelProto:
@@ -117,16 +108,7 @@ def yolov8n(size: int = 640, seed: int = 0) -> onnx.ModelProto:
     ]
     found = b.decoded(b.concat(heads, axis=2), size)
     places = sum((size // stride) ** 2 for stride in _STRIDES)
-    graph = helper.make_graph(
-        b.nodes,
-        "yolov8n",
-        [helper.make_tensor_value_info("images", TensorProto.FLOAT, (1, 3, size, size))],
-        [helper.make_tensor_value_info(found, TensorProto.FLOAT, (1, 4 + _CLASSES, places))],
-        b.constants,
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.checker.check_model(model)
-    return model
+    return b.model("yolov8n", ("images", (1, 3, size, size)), (found, (1, 4 + _CLASSES, places)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

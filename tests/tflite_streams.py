@@ -82,14 +82,18 @@ def lstm(
     cell_clip=0.0,
     time_major=False,
     kind="sequence",
+    hybrid=False,
 ) -> bytes:
-    """A layer of the full LSTM kernel, over a sequence or for one step."""
+    """A layer of the full LSTM kernel, over a sequence or for one step; `hybrid`: with weights of bytes between real numbers."""
     net = Tflite()
     lead = (1,) if kind == "step" else (steps, 1) if time_major else (1, steps)
     shown = projected or units
 
     def constant(*shape: int) -> int:
-        return net.constant(rng.standard_normal(shape) / 2, "float32")
+        values = rng.standard_normal(shape) / 2
+        if hybrid and len(shape) > 1:
+            return net.constant(np.clip(np.rint(values * 60), -127, 127).astype(np.int8), scale=1 / 60)
+        return net.constant(values, "float32")
 
     x = net.tensor((*lead, inputs), "float32", name="x")
     own = [constant(units, inputs) for _ in range(4)]

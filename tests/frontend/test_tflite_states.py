@@ -83,6 +83,14 @@ def test_lstm(seed, steps, coupled, peepholes, projected, cell_clip, time_major,
     assert [state.name for state in graph.states] == ["h", "c"]
 
 
+@pytest.mark.parametrize("kind", ["step", "sequence"])
+def test_weights_of_bytes_are_the_real_numbers_that_they_stand_for(kind):
+    """LiteRT also rounds what they meet, to bytes, on the fly; so it is only close."""
+    rng = np.random.default_rng(0)
+    graph = compare(lstm(rng, 3, kind=kind, projected=3, hybrid=True), rng, frames=6, close=0.03)
+    assert [state.name for state in graph.states] == ["h", "c"]
+
+
 def test_a_variable_without_a_first_value_is_refused():
     net = Tflite()
     x, handle, y = net.tensor((1, 2), "float32", name="x"), net.tensor((), "resource"), net.tensor((1, 2), "float32", name="y")

@@ -9,8 +9,11 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from tests.quantization.nets import NetBuilder
+from vta.ir.decibels import decibels
 from vta.ir.diagnostics import KEPT_IN_FLOAT, Diagnostics
 from vta.ir.graph import Graph, call, constant, graph_input
+from vta.ir.interpreter import evaluate
+from vta.passes.canonicalize import canonicalize
 from vta.quantization import QuantizeConfig
 from vta.quantization.float.measured import with_measured_layers
 from vta.quantization.float.quantizer import quantize
@@ -89,3 +92,69 @@ def test_who_names_layers_is_not_asked():
     graph, samples = heads(True, False)
     config, said = chosen(graph, samples, skip_conv_layers=())
     assert (config.skip_layers, said) == ((), {})
+
+
+def boxes_beside_scores():
+    """The end of a detector: boxes in pixels and scores are joined, and scaled for each channel."""
+    net = NetBuilder(2)
+    x = graph_input("x", (1, 3, 8, 8))
+    body = net.conv(x, 8, "body")
+    boxes = call("multiply", [net.conv(body, 4, "boxes", relu=False), constant(np.float32(200).reshape(1, 1, 1, 1))], "stride")
+    scores = call("sigmoid", [net.conv(body, 6, "scores", relu=False)], "chances")
+    joined = call("concatenate", [boxes, scores], "joined", axis=1)
+    factors = net.rng.uniform(0.9, 1.1, (1, 10, 1, 1)).astype(np.float32)
+    graph = Graph((x,), (call("multiply", [joined, constant(factors)], "found"),))
+    return canonicalize(graph), net.samples(graph, 4)
+
+
+def test_scores_that_share_a_tensor_with_boxes_keep_their_head_in_float():
+    graph, samples = boxes_beside_scores()
+    image = {"x": samples["x"][:1]}
+    (wanted,) = evaluate(graph, image)
+
+    def noise(config):
+        (got,) = evaluate(quantize(graph, samples, config, BASELINE), image)
+        return decibels(wanted, got), decibels(wanted[:, 4:], got[:, 4:])
+
+    whole, scores = noise(QuantizeConfig(skip_conv_layers=()))
+    assert whole > 25, "the tensor as a whole hides it"
+    assert scores < 5
+    config, said = chosen(graph, samples)
+    assert set(config.skip_layers) == {"boxes", "scores"}
+    assert said["scores"].text.startswith("stays in float, as output 0 has ")
+    assert noise(config)[1] > 25
+
+
+def test_a_spectrum_before_a_logarithm_stays_in_float():
+    net = NetBuilder(3)
+    x = graph_input("x", (1, 8, 8, 8))
+    body = net.conv(x, 8, "body")
+    spectrum = net.conv(body, 8, "spectrum")
+    scales = np.geomspace(1, 1e-4, 8).astype(np.float32).reshape(1, 8, 1, 1)
+    spread = call("multiply", [spectrum, constant(scales)], "spread")
+    joined = call(
+        "concatenate", [spread, call("multiply", [spread, constant(np.float32(0.5).reshape(1, 1, 1, 1))], "half")], axis=1
+    )
+    pooled = call("nn.max_pool2d", [joined], "pool", pool_size=(2, 2), strides=(2, 2))
+    loud = call("log", [call("add", [pooled, constant(np.float32(1e-6).reshape(1, 1, 1, 1))], "floor")], "loud")
+    graph = canonicalize(Graph((x,), (net.conv(loud, 4, "last", relu=False),)))
+    config, said = chosen(graph, net.samples(graph, 4))
+    assert {"body", "spectrum"} <= set(config.skip_layers)
+    assert "last" not in config.skip_layers
+    assert "stays in float before a logarithm" in said["spectrum"].text
+
+
+def test_a_layer_in_the_middle_that_costs_much_stays_in_float():
+    net = NetBuilder(1)
+    x = graph_input("x", (1, 16, 8, 8))
+    body = net.conv(x, 8, "body")
+    bias = body.inputs[0].inputs[1].value
+    bias.setflags(write=True)
+    bias[0] = -1e6
+    weight = net.rng.standard_normal((4, 8, 1, 1)).astype(np.float32)
+    weight[:, 0] *= 1000
+    middle = call("nn.relu", [call("nn.conv2d", [body, constant(weight)], "middle")], "middle_relu")
+    graph = Graph((x,), (net.conv(middle, 4, "last", relu=False),))
+    config, said = chosen(graph, net.samples(graph, 4))
+    assert config.skip_layers == ("middle",)
+    assert said["middle"].text.startswith("stays in float, as the noisiest output has ")

@@ -208,3 +208,15 @@ def test_corrected_biases_leave_no_mean_error(kind: str, net, sim: HardwareConfi
         axes = tuple(axis for axis in range(found.ndim) if axis != 1)
         errors.append(np.abs((found - evaluate(graph, batch)[0]).mean(axis=axes)).max())
     assert errors[1] < errors[0] / 2
+
+
+def test_an_output_that_is_a_moved_function_is_real_though_integers_read_it_too(net, sim: HardwareConfig):
+    x = graph_input("x", (1, 3, 8, 8))
+    body = net.conv(x, 8, "body")
+    chance = call("sigmoid", [net.conv(body, 1, "found", relu=False)], "chance")
+    last = net.conv(call("concatenate", [chance, body], "joined", axis=1), 2, "reader", relu=False)
+    graph = Graph((x,), (call("reshape", [chance], "flat", newshape=(1, 64)), last))
+    quantized = quantize(graph, net.samples(graph, 4), QuantizeConfig(), sim)
+    moved = quantized.outputs[0]
+    assert [moved.op, moved.inputs[0].op, moved.inputs[0].inputs[0].op] == ["reshape", "sigmoid", "qnn.dequantize"]
+    assert {"qnn.lookup", "qnn.conv2d"} <= {node.op for node in quantized.calls()}

@@ -16,13 +16,14 @@ from vta.ir.decibels import decibels
 from vta.ir.diagnostics import KEPT_IN_FLOAT, Diagnostics
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate
+from vta.ir.ops.shape import TransposeAttributes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibrate import batches_of
+from vta.quantization.float.layer_walks import last_layers, layers_before_logarithms, weighted_layers
 from vta.quantization.float.one_thread import on_one_thread
-from vta.quantization.float.quant_groups import WEIGHTED_OPS
 from vta.quantization.float.quantizer import quantize
 
-__all__ = ["last_layers", "with_measured_layers"]
+__all__ = ["with_measured_layers"]
 
 Array = NDArray[Any]
 _Samples = Mapping[str, Array]
@@ -35,8 +36,15 @@ _IMAGE_CHANNELS = 4
 _FIRST_MAY_COST_DB = 1.0
 _GOOD_DB = 30.0
 """The first convolution is quantised if the noisiest output gets noisier by no more, or is as good as this."""
-_NOISY_DB, _HEAD_MUST_GAIN_DB = 20.0, 3.0
-"""An output noisier than this has its head in float, if it gets less noisy by so much."""
+_FEW_LAYERS = 12
+"""Where there are no more layers each is tried in float by itself."""
+_RANK_OF_IMAGES, _RANK_OF_ROWS = 4, 3
+_CHANCES = (ops.SOFTMAX, ops.SIGMOID, ops.HARD_SIGMOID)
+_MOVES = (ops.RESHAPE, ops.TRANSPOSE, ops.SQUEEZE, ops.EXPAND_DIMS)
+_MOST_TIMES = 64
+"""Channels whose largest values differ by more cannot share a scale: fewer than two levels are left of the smaller ones."""
+_NOISY_DB, _MUST_GAIN_DB = 20.0, 3.0
+"""An output noisier than this has its head, and what comes before logarithms, in float if it gets less noisy by so much."""
 
 
 def with_measured_layers(
@@ -44,9 +52,10 @@ def with_measured_layers(
 ) -> QuantizeConfig:
     """Return `config` with the layers that stay in float, where it leaves them open.
 
-    The first convolution is quantised if that costs little, and the last layer before an output stays in float if that makes a
-    noisy output better; both are measured by quantising the network and running a few samples. Without data, or with states,
-    the first convolution stays in float if it reads an image. `said` is told of every layer that was measured.
+    The first convolution is quantised if that costs little. Layers before logarithms, the last layer before an output, and any
+    single layer of a small network, stay in float if that makes a noisy output better. All are measured by quantising the network
+    and running a few samples. Without data, or with states, the first convolution stays in float if it reads an image. `said` is
+    told of every layer that was measured.
     """
     first = next((node for node in graph.calls() if node.op == ops.CONV2D), None)
     if config.skip_conv_layers is not None:
@@ -78,25 +87,59 @@ class _Trials:
         kept = cost > _FIRST_MAY_COST_DB and min(after) < _GOOD_DB
         self._say(first, before, after, kept=kept)
         config, noise = (careful, before) if kept else (bold, after)
-        return self._with_heads(config, noise)
+        config, noise = self._with_front_end(config, noise)
+        config, noise = self._with_heads(config, noise)
+        return self._with_single_layers(config, noise)
 
     def _say(self, first: Node, before: Sequence[float], after: Sequence[float], *, kept: bool) -> None:
         verdict = "stays in float" if kept else "is quantised"
         text = f"the first convolution {verdict}: {min(after):.1f} dB with it in int8, {min(before):.1f} dB with it in float"
         self.said.add(KEPT_IN_FLOAT, first.name, text)
 
-    def _with_heads(self, config: QuantizeConfig, noise: Sequence[float]) -> QuantizeConfig:
-        """The config with the last layers before noisy outputs in float, of those outputs that it helps."""
+    def _with_front_end(self, config: QuantizeConfig, noise: list[float]) -> tuple[QuantizeConfig, list[float]]:
+        """The config with the layers before logarithms in float if that makes a noisy output better, and the noise then.
+
+        A spectrum has small values beside large ones, all of which a logarithm makes as important.
+        """
+        names = layers_before_logarithms(self.graph)
+        if not names or min(noise) >= _NOISY_DB:
+            return config, noise
+        spectral = _with_layers(config, {0: names})
+        better = self._tried(spectral)
+        won = [at for at, value in enumerate(noise) if value < _NOISY_DB and better[at] >= value + _MUST_GAIN_DB]
+        if not won:
+            return config, noise
+        for name in names:
+            text = f"stays in float before a logarithm, as output {won[0]} has {noise[won[0]]:.1f} dB with such layers in int8, "
+            self.said.add(KEPT_IN_FLOAT, name, f"{text}{better[won[0]]:.1f} dB without")
+        return spectral, better
+
+    def _with_heads(self, config: QuantizeConfig, noise: list[float]) -> tuple[QuantizeConfig, list[float]]:
+        """The config with the last layers before noisy outputs in float, of those outputs that it helps, and the noise then."""
         heads = {at: last_layers(self.graph.outputs[at]) for at, value in enumerate(noise) if value < _NOISY_DB}
         if not any(heads.values()):
-            return config
+            return config, noise
         better = self._tried(_with_layers(config, heads))
-        helped = {at: names for at, names in heads.items() if names and better[at] >= noise[at] + _HEAD_MUST_GAIN_DB}
+        helped = {at: names for at, names in heads.items() if names and better[at] >= noise[at] + _MUST_GAIN_DB}
         for at, names in helped.items():
             text = f"stays in float, as output {at} has {noise[at]:.1f} dB with it in int8, {better[at]:.1f} dB without"
             for name in names:
                 self.said.add(KEPT_IN_FLOAT, name, text)
-        return _with_layers(config, helped)
+        return _with_layers(config, helped), [better[at] if at in helped else value for at, value in enumerate(noise)]
+
+    def _with_single_layers(self, config: QuantizeConfig, noise: list[float]) -> QuantizeConfig:
+        """The config of a small network with those layers in float, one after the other, that make its noisiest output better."""
+        left = [name for name in weighted_layers(self.graph) if name not in config.skip_layers]
+        while len(left) <= _FEW_LAYERS and left and min(noise) < _NOISY_DB:
+            tried = {name: self._tried(_with_layers(config, {0: [name]})) for name in left}
+            best = max(left, key=lambda name: min(tried[name]))
+            if min(tried[best]) < min(noise) + _MUST_GAIN_DB:
+                break
+            verdict = f"{min(noise):.1f} dB with it in int8, {min(tried[best]):.1f} dB without"
+            self.said.add(KEPT_IN_FLOAT, best, f"stays in float, as the noisiest output has {verdict}")
+            config, noise = _with_layers(config, {0: [best]}), tried[best]
+            left.remove(best)
+        return config
 
     def _tried(self, config: QuantizeConfig) -> list[float]:
         """The noise with a config that may not work."""
@@ -106,32 +149,48 @@ class _Trials:
             return [-np.inf] * len(self.wanted)
 
     def _noise(self, config: QuantizeConfig) -> list[float]:
-        """The signal to noise ratio of each output, in decibels."""
+        """The signal to noise ratio of each output, in decibels, or of its noisiest part."""
         # Which way is better does not hang on the last hundredth of the rounding, and this is the quick way.
         quick = replace(config, rounding=_QUICK.get(config.rounding, config.rounding))
         got = self._outputs(quantize(self.graph, self.data, quick, self.hw))
-        return [decibels(*pair) for pair in zip(self.wanted, got, strict=True)]
+        axes = [_channel_axis(output) for output in self.graph.outputs]
+        # Batches lie along an axis before the others.
+        axes = [None if axis is None else axis + 1 for axis in axes]
+        return [_decibels(*each) for each in zip(self.wanted, got, axes, strict=True)]
 
     def _outputs(self, graph: Graph) -> list[Array]:
         found = [evaluate(graph, batch) for batch in self.batches]
         return [np.stack(values) for values in zip(*found, strict=True)]
 
 
+def _decibels(wanted: Array, got: Array, axis: int | None) -> float:
+    """The signal to noise ratio of an output, over all batches, or of channels that are far smaller than others if it is less.
+
+    Boxes in pixels and scores are often one tensor: no noise in the scores shows beside those.
+    """
+    whole = decibels(wanted, got)
+    if axis is None:
+        return whole
+    sizes = np.abs(np.where(np.isfinite(wanted), wanted, 0)).max(axis=tuple(at for at in range(wanted.ndim) if at != axis))
+    small: tuple[Any, ...] = (*(slice(None),) * axis, np.flatnonzero(sizes * _MOST_TIMES < sizes.max()))
+    return min(whole, decibels(wanted[small], got[small])) if wanted[small].any() else whole
+
+
+def _channel_axis(output: Node) -> int | None:
+    """The axis of channels of an output that has places, too: of an image the second, unless it was turned; else the shorter.
+
+    None where it has none, or where all are chances, of which the small ones say nothing.
+    """
+    source = output
+    while source.op in _MOVES:
+        source = source.inputs[0]
+    if source.op in _CHANCES or len(output.shape) not in (_RANK_OF_IMAGES, _RANK_OF_ROWS):
+        return None
+    if len(output.shape) == _RANK_OF_ROWS:
+        return 1 + (output.shape[2] < output.shape[1])
+    return 3 if isinstance(output.attrs, TransposeAttributes) and output.attrs.axes[-1] == 1 else 1
+
+
 def _with_layers(config: QuantizeConfig, heads: Mapping[int, Sequence[str]]) -> QuantizeConfig:
     """The config with more layers in float."""
     return replace(config, skip_layers=(*config.skip_layers, *sorted({name for names in heads.values() for name in names})))
-
-
-def last_layers(output: Node) -> list[str]:
-    """The names of the layers with weights that an output is computed from, with none between."""
-    names: dict[str, None] = {}
-    seen: set[Node] = set()
-    pending = [output]
-    while pending:
-        node = pending.pop()
-        if node.op in WEIGHTED_OPS:
-            names[node.name] = None
-        elif node not in seen:
-            seen.add(node)
-            pending += [source for source in node.inputs if source.is_call]
-    return list(names)

@@ -23,6 +23,7 @@ from vta.ir.ops.qnn_activation import SWISH_LIMIT
 from vta.ir.ops.shape import PadAttributes
 from vta.ir.state import state_nodes
 from vta.passes.fold_lookups import lookup_of
+from vta.passes.linear_resizes import resizes_as_convolutions
 from vta.quantization.bounds import accumulator_bound, residual_bound
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float import scales
@@ -77,7 +78,7 @@ def _quantized(
 ) -> Graph:
     if config.equalize != "none" and data is not None:
         graph = equalized(graph, data, config)
-    graph = with_norms(graph, config, hw)
+    graph = with_norms(resizes_as_convolutions(graph, config.skip_layers), config, hw)
     planned = partial(
         make_plan,
         multiplies=hw.capabilities.multiply and hw.acc_bits >= _PRODUCT_BITS,
@@ -139,6 +140,8 @@ class _Quantizer:
         self.swishes = hw.capabilities.multiply and hw.acc_bits >= _PRODUCT_BITS and not hw.capabilities.table
         self.users = graph.users()
         self.held = frozenset(held for held, _ in state_nodes(graph))
+        self.shown = frozenset(node for output in graph.outputs for node in _moved_function(output, plan))
+        """Outputs that are a function of a layer, moved: they are computed from the layer as real numbers."""
         self.real: dict[Node, Node] = {}
         self.integer: dict[Node, Levels] = {}
         self.wide: dict[Node, Levels] = {}
@@ -164,7 +167,7 @@ class _Quantizer:
         return replace(self.graph, outputs=tuple(outputs))
 
     def _float(self, node: Node) -> Node:
-        if node in self.plan.inside and node not in self.real and (node not in self.integer or node in self.graph.outputs):
+        if node in self.plan.inside and node not in self.real and (node not in self.integer or node in self.shown):
             self._float_op(node)
         if node not in self.real:
             tensor = self.integer[node]
@@ -353,7 +356,7 @@ class _Quantizer:
 
     def _integer_op(self, node: Node) -> bool:
         """Compute a node in int8, if its input is int8 and the operator can; returns whether it did."""
-        if node.name in self.config.skip_layers:
+        if node.name in self.config.skip_layers or (node in self.shown and node not in self.plan.integer_use):
             return False
         if node.op == ops.NORMALIZE:
             return node in self.plan.integer_use and self._normalize(node)
@@ -442,6 +445,14 @@ class _Quantizer:
             return False
         self.integer[node] = Levels(value, self.scale_groups.settle(node, scale))
         return True
+
+
+def _moved_function(output: Node, plan: Plan) -> list[Node]:
+    """The nodes from the result of a function to the output that it is, moved; none where it is something else."""
+    nodes = [output]
+    while nodes[-1].op in LAYOUT_OPS and nodes[-1] not in plan.inside:
+        nodes.append(nodes[-1].inputs[0])
+    return nodes if nodes[-1] in plan.inside else []
 
 
 def _hard_swish(function: Function, source: Levels, scale: float) -> Node | None:

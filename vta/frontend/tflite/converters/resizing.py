@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from vta.frontend._resampling import picked, weighed
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.passes.linear_resizes import SAME_AXIS, Growth, grown_weight, growth_of, with_edges
 
 __all__ = ["CONVERTERS"]
 
@@ -21,6 +24,8 @@ Array = NDArray[Any]
 
 _BITS = 10
 """After the point of a position in an integer image."""
+_ONE = 1 << _BITS
+_LARGEST_WEIGHT = 127
 
 
 def _sizes(node: Operation) -> tuple[tuple[int, int], ...]:
@@ -53,13 +58,40 @@ def _bilinear(node: Operation) -> Node:
         return data
     if node.output().dtype == "uint8":
         return _of_unsigned_bytes(node, data)
+    matrices = [_integer_weights(node, old, new) for old, new in _sizes(node)]
+    convolved = _convolved(node, data, *matrices)
+    if convolved is not None:
+        return convolved
     data = node.apply(ops.CAST, data, dtype="float64")
-    for axis, (old, new) in enumerate(_sizes(node), start=2):
-        data = weighed(node.apply, data, axis, _integer_weights(node, old, new))
+    for axis, matrix in enumerate(matrices, start=2):
+        data = weighed(node.apply, data, axis, matrix)
     real = node.apply(ops.MULTIPLY, data, like(2.0 ** (-2 * _BITS), data))
     # Halves go away from zero; a conversion to integers cuts towards it.
     away = node.apply(ops.MULTIPLY, node.apply(ops.SIGN, real), like(0.5, real))
     return node.apply(ops.CAST, node.apply(ops.ADD, real, away), dtype="int8")
+
+
+def _convolved(node: Operation, data: Node, rows: Array, columns: Array) -> Node | None:
+    """A transposed convolution of each channel of an integer image; None if it grows unevenly, or if weights are no bytes."""
+    growths = [
+        SAME_AXIS if np.array_equal(matrix, np.eye(len(matrix)) * _ONE) else growth_of(matrix) for matrix in (rows, columns)
+    ]
+    if None in growths or growths == [SAME_AXIS, SAME_AXIS]:
+        return None
+    down, across = (_in_lowest_terms(growth) for growth in growths if growth is not None)
+    weight, geometry = grown_weight(down, across, data.shape[1])
+    # Twice the weights: the requantisation of the reference kernels halves first, which then rounds nothing.
+    weight, one = 2 * weight, 2 * sum(down.kernel) * sum(across.kernel) / (down.factor * across.factor)
+    if weight.max() > _LARGEST_WEIGHT or np.log2(one) % 1:
+        return None
+    edges, given = with_edges(data, down, across, node.name), node.constant(weight.astype(np.int8))
+    product = node.apply(ops.QNN_CONV2D_TRANSPOSE, edges, given, input_scale=1.0, kernel_scale=1.0, **geometry)
+    return node.apply(ops.QNN_REQUANTIZE, product, input_scale=1.0, output_scale=float(one), rounding="tflite")
+
+
+def _in_lowest_terms(growth: Growth) -> Growth:
+    common = math.gcd(*(int(weight) for weight in growth.kernel))
+    return replace(growth, kernel=tuple(weight / common for weight in growth.kernel))
 
 
 def _of_unsigned_bytes(node: Operation, data: Node) -> Node:
@@ -99,7 +131,7 @@ def _weights(node: Operation, old: int, new: int) -> Array:
 
 def _integer_weights(node: Operation, old: int, new: int) -> Array:
     """The matrix (new, old) of an integer image: whole numbers, which sum to 1 << _BITS in each row."""
-    one = 1 << _BITS
+    one = _ONE
     scale = (one * old + new // 2) // new
     if node.option("AlignCorners") and new > 1:
         scale = (one * (old - 1) + (new - 1) // 2) // (new - 1)
