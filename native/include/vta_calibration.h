@@ -11,12 +11,14 @@
 extern "C" {
 #endif
 
+enum { VTA_HISTOGRAM_BINS = 2048 };
+
 /* Counts of magnitudes in equal bins from 0 to `limit`. */
 typedef struct {
   double limit;   /* 0 before the first value; doubled until it holds what comes */
   double largest; /* of what was counted */
   int64_t *counts;
-  int64_t bins;   /* even */
+  int64_t bins;   /* even, at most VTA_HISTOGRAM_BINS */
 } vta_histogram;
 
 /* Counts the magnitudes of values other than zero, `each` of them at a time; a part with one that is not finite is left out.
