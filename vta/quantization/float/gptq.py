@@ -1,9 +1,9 @@
 """Rounds weights one after the other, each time letting those that are left make up for the error on what the layer reads.
 
-After Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022 (section 3), but from
-a factor of the covariance itself, which takes a fifth of the arithmetic of one of its inverse: with L L^T the covariance, a weight
-makes up best for the errors behind it if column times errors of L comes to nothing. The mean of what a layer reads is left to its
-bias.
+After Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022 (section 3), but
+from a factor of the covariance itself, which takes a fifth of the arithmetic of one of its inverse: with L L^T the covariance, a
+weight makes up best for the errors behind it if a column of L times all errors comes to nothing. The mean of what a layer reads
+is left to its bias.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _ordered(covariance: Array, order: NDArray[np.int64]) -> Array:
 
 
 def _one_by_one(levels: Array, lower: Array, order: NDArray[np.int64]) -> Array:
-    """Rounded levels (G, O, D); `lower` (G, D, D) times its transpose is the covariance of values in `order`, the last one first."""
+    """Rounded levels (G, O, D): `lower` (G, D, D) times its transpose is the covariance of values in `order`, whose last is first."""
     rounded = np.empty(levels.shape)
     arrays = {"levels": np.ascontiguousarray(levels, np.float64), "lower": np.ascontiguousarray(lower), "rounded": rounded}
     native = ffi.new("vta_roundings *", {name: ffi.from_buffer("double[]", array) for name, array in arrays.items()})
