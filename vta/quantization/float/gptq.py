@@ -47,7 +47,7 @@ def _ordered(covariance: Array, order: NDArray[np.int64]) -> Array:
 
 
 def _one_by_one(levels: Array, lower: Array, order: NDArray[np.int64]) -> Array:
-    """Rounded levels (G, O, D); `lower` (G, D, D) times its transpose is the covariance of values in `order`, the last one first."""
+    """Rounded levels (G, O, D). `lower` (G, D, D) times its transpose is the covariance of values in `order`, last first."""
     rounded = np.empty(levels.shape)
     arrays = {"levels": np.ascontiguousarray(levels, np.float64), "lower": np.ascontiguousarray(lower), "rounded": rounded}
     native = ffi.new("vta_roundings *", {name: ffi.from_buffer("double[]", array) for name, array in arrays.items()})
