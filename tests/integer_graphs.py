@@ -344,3 +344,14 @@ class _BuilderOfZeros(_Builder):
         values = self.rng.integers(-(1 << 14), (1 << 14) + 1, wide.shape[1])
         values[self.pick(0, len(values) - 1) :] = 0
         return call("multiply", [wide, per_channel(values, len(wide.shape))], name)
+
+
+def between_floats(channels, keeps=False):
+    """Floats to bytes, a layer of VTA's, and back."""
+    data = graph_input("data", (1, channels, 10, 12), "float32")
+    pooled = call("nn.max_pool2d", [data], pool_size=(2, 2), strides=(2, 2))
+    levels = call("qnn.quantize", [pooled], "levels", scale=0.03, zero_point=5)
+    weights = np.random.default_rng(0).integers(-128, 128, (channels, channels, 3, 3))
+    shifted = call("right_shift", [conv(levels, weights, "conv", padding=(1, 1, 1, 1)), constant(np.int32(9))], "conv")
+    result = call("qnn.dequantize", [int8_clip(shifted, "conv")], "real", scale=0.1)
+    return Graph((data,), (result, levels) if keeps else (result,))

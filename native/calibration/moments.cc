@@ -12,6 +12,9 @@ namespace {
 
 using vta::calibration::add_products;
 
+// Values of a block that is written along both axes.
+constexpr int64_t kBlock = 32;
+
 int64_t values_of(const vta_patches& patches) { return patches.channels * patches.kernel_height * patches.kernel_width; }
 
 // One patch: the values of a group of channels around a place of the output, zeros outside of the data.
@@ -80,4 +83,20 @@ int vta_moments_add(const vta_moments* moments, const vta_patches* patches, cons
     return VTA_FAILED;
   }
   return VTA_DONE;
+}
+
+void vta_moments_covariance(const vta_moments* moments, const double* means, int64_t values, int64_t count, double* covariance) {
+  const auto patches = static_cast<double>(count);
+  for (int64_t top = 0; top < values; top += kBlock) {
+    for (int64_t left = top; left < values; left += kBlock) {
+      for (int64_t i = top; i < std::min(top + kBlock, values); ++i) {
+        const double* squares = moments->squares + i * moments->stride;
+        for (int64_t j = std::max(i, left); j < std::min(left + kBlock, values); ++j) {
+          const double found = squares[j] / patches - means[i] * means[j];
+          covariance[i * values + j] = found;
+          covariance[j * values + i] = found;
+        }
+      }
+    }
+  }
 }

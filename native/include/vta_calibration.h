@@ -1,4 +1,5 @@
-/* Takes in what layers meet on calibration data: magnitudes of values, and how the values under a kernel vary together.
+/* Takes in what layers meet on calibration data: magnitudes of values, and how the values under a kernel vary together; and rounds
+   weights by it.
 
    Results do not depend on the processor: products are added up one after the other, each rounded once. */
 #ifndef VTA_CALIBRATION_H
@@ -10,12 +11,14 @@
 extern "C" {
 #endif
 
+enum { VTA_HISTOGRAM_BINS = 2048 };
+
 /* Counts of magnitudes in equal bins from 0 to `limit`. */
 typedef struct {
   double limit;   /* 0 before the first value; doubled until it holds what comes */
   double largest; /* of what was counted */
   int64_t *counts;
-  int64_t bins;   /* even */
+  int64_t bins;   /* even, at most VTA_HISTOGRAM_BINS */
 } vta_histogram;
 
 /* Counts the magnitudes of values other than zero, `each` of them at a time; a part with one that is not finite is left out.
@@ -58,6 +61,24 @@ void vta_moments_patches(const vta_patches *patches, const float *data, const in
 /* Takes in `samples` samples one after the other; `places` has those of each. Returns VTA_DONE, or VTA_FAILED without memory. */
 int vta_moments_add(const vta_moments *moments, const vta_patches *patches, const float *data, const int64_t *places,
                     int64_t samples);
+
+/* The covariance of what one group has met: of `count` patches whose values have `means`. `covariance` has values * values. */
+void vta_moments_covariance(const vta_moments *moments, const double *means, int64_t values, int64_t count, double *covariance);
+
+/* Weights of layers in steps, and what they are rounded by. */
+typedef struct {
+  const double *levels; /* groups * outputs * values */
+  const double *lower;  /* groups * values * values: L, with L L^T the covariance of values in `order` */
+  const int64_t *order; /* groups * values; the last one is rounded first */
+  double *rounded;      /* as `levels`: whole numbers within +-127 */
+  int64_t groups;
+  int64_t outputs;
+  int64_t values;
+} vta_roundings;
+
+/* Rounds the weights of each output one after the other, each to the nearest of what makes up best for the errors of those before
+   it; or each to the nearest, where results differ less then. Returns VTA_DONE, or VTA_FAILED without memory. */
+int vta_compensate(const vta_roundings *roundings);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
-// AVX-512 VNNI: one instruction sums four products of an unsigned and a signed byte into each 32-bit lane. Weights are kept
-// with 128 added, so that they are unsigned; each input row carries -128 times its sum, which takes that out again.
+// AVX-512 VNNI: one instruction sums four products of an unsigned and a signed byte into each 32-bit lane. Inputs are kept
+// with 128 added, so that they are unsigned; each block of weights carries -128 times the sums of its columns, which takes that
+// out again, once for all rows that share the block.
 #include <cstring>
 #include <stdexcept>
 
@@ -22,37 +23,6 @@ namespace vta {
 
 namespace {
 
-// INP row: [BATCH][BLOCK] of int8, then [BATCH] of int32 corrections.
-template <int kBlock>
-void pack_inp(const Geometry& geometry, const uint8_t* elements, int64_t rows, uint8_t* packed) {
-  const int64_t lanes = geometry.lanes();
-  for (int64_t row = 0; row < rows; ++row, elements += lanes) {
-    std::memcpy(packed, elements, static_cast<size_t>(lanes));
-    packed += lanes;
-    for (int b = 0; b < geometry.batch; ++b, packed += sizeof(int32_t)) {
-      int32_t sum = 0;
-      for (int k = 0; k < kBlock; ++k) sum += static_cast<int8_t>(elements[b * kBlock + k]);
-      const int32_t correction = -128 * sum;
-      std::memcpy(packed, &correction, sizeof correction);
-    }
-  }
-}
-
-// WGT row: [BLOCK / 4][column][4] of bytes with 128 added.
-template <int kBlock>
-void pack_wgt(const Geometry&, const uint8_t* elements, int64_t rows, uint8_t* packed) {
-  for (int64_t row = 0; row < rows; ++row, elements += kBlock * kBlock) {
-    for (int k = 0; k < kBlock; k += 4) {
-      for (int c = 0; c < kBlock; ++c, packed += 4) {
-        uint32_t four;
-        std::memcpy(&four, elements + c * kBlock + k, sizeof four);
-        four ^= 0x80808080U;
-        std::memcpy(packed, &four, sizeof four);
-      }
-    }
-  }
-}
-
 VTA_INLINE int32_t load_word(const uint8_t* bytes) {
   int32_t word;
   std::memcpy(&word, bytes, sizeof word);
@@ -66,7 +36,10 @@ struct Lanes16 {
   static VTA_INLINE Vector load(const void* from) { return _mm512_loadu_si512(from); }
   static VTA_INLINE void store(void* to, Vector value) { _mm512_storeu_si512(to, value); }
   static VTA_INLINE Vector add(Vector a, Vector b) { return _mm512_add_epi32(a, b); }
-  static VTA_INLINE Vector dot(Vector sum, Vector weights, Vector inp) { return _mm512_dpbusd_epi32(sum, weights, inp); }
+  static VTA_INLINE Vector times_minus_128(Vector a) {
+    return _mm512_sub_epi32(fill(0), _mm512_maskz_slli_epi32(0xFFFF, a, 7));
+  }
+  static VTA_INLINE Vector dot(Vector sum, Vector inp, Vector weights) { return _mm512_dpbusd_epi32(sum, inp, weights); }
   // The zero-masked forms: GCC 12 warns about the undefined vector inside the plain ones.
   static VTA_INLINE Vector wrap16(Vector value) {
     return _mm512_maskz_srai_epi32(0xFFFF, _mm512_maskz_slli_epi32(0xFFFF, value, 16), 16);
@@ -81,7 +54,8 @@ struct Lanes8 {
   static VTA_INLINE Vector load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
   static VTA_INLINE void store(void* to, Vector value) { _mm256_storeu_si256(static_cast<__m256i*>(to), value); }
   static VTA_INLINE Vector add(Vector a, Vector b) { return _mm256_add_epi32(a, b); }
-  static VTA_INLINE Vector dot(Vector sum, Vector weights, Vector inp) { return _mm256_dpbusd_epi32(sum, weights, inp); }
+  static VTA_INLINE Vector times_minus_128(Vector a) { return _mm256_sub_epi32(fill(0), _mm256_slli_epi32(a, 7)); }
+  static VTA_INLINE Vector dot(Vector sum, Vector inp, Vector weights) { return _mm256_dpbusd_epi32(sum, inp, weights); }
   static VTA_INLINE Vector wrap16(Vector value) { return _mm256_srai_epi32(_mm256_slli_epi32(value, 16), 16); }
   static VTA_INLINE void store_low_bytes(int8_t* to, Vector value) { _mm256_mask_cvtepi32_storeu_epi8(to, 0xFF, value); }
 };
@@ -93,10 +67,60 @@ struct Lanes4 {
   static VTA_INLINE Vector load(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
   static VTA_INLINE void store(void* to, Vector value) { _mm_storeu_si128(static_cast<__m128i*>(to), value); }
   static VTA_INLINE Vector add(Vector a, Vector b) { return _mm_add_epi32(a, b); }
-  static VTA_INLINE Vector dot(Vector sum, Vector weights, Vector inp) { return _mm_dpbusd_epi32(sum, weights, inp); }
+  static VTA_INLINE Vector times_minus_128(Vector a) { return _mm_sub_epi32(fill(0), _mm_slli_epi32(a, 7)); }
+  static VTA_INLINE Vector dot(Vector sum, Vector inp, Vector weights) { return _mm_dpbusd_epi32(sum, inp, weights); }
   static VTA_INLINE Vector wrap16(Vector value) { return _mm_srai_epi32(_mm_slli_epi32(value, 16), 16); }
   static VTA_INLINE void store_low_bytes(int8_t* to, Vector value) { _mm_mask_cvtepi32_storeu_epi8(to, 0xF, value); }
 };
+
+// INP row: [BATCH][BLOCK] of bytes with 128 added.
+void pack_inp(const Geometry& geometry, const uint8_t* elements, int64_t rows, uint8_t* packed) {
+  const int64_t count = rows * geometry.lanes();
+  for (int64_t i = 0; i < count; ++i) packed[i] = elements[i] ^ 0x80U;
+}
+
+template <int kBlock>
+constexpr int64_t kWgtRowBytes = (kBlock + 4) * kBlock;
+
+// From [column][BLOCK] to [BLOCK / 4][column][4].
+template <int kBlock>
+VTA_INLINE void turn_columns(const uint8_t* elements, uint8_t* to) {
+  for (int k = 0; k < kBlock; k += 4) {
+    for (int c = 0; c < kBlock; ++c, to += 4) std::memcpy(to, elements + c * kBlock + k, 4);
+  }
+}
+
+// Eight columns at a time, then all of them.
+template <>
+VTA_INLINE void turn_columns<16>(const uint8_t* elements, uint8_t* to) {
+  const __m512i first = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29);
+  const __m512i second = _mm512_add_epi32(first, _mm512_set1_epi32(2));
+  __m512i halves[2][2];
+  for (int half = 0; half < 2; ++half) {
+    const __m512i low = _mm512_loadu_si512(elements + 128 * half), high = _mm512_loadu_si512(elements + 128 * half + 64);
+    halves[half][0] = _mm512_permutex2var_epi32(low, first, high);
+    halves[half][1] = _mm512_permutex2var_epi32(low, second, high);
+  }
+  for (int pair = 0; pair < 2; ++pair) {
+    _mm512_storeu_si512(to + 128 * pair, _mm512_maskz_shuffle_i64x2(0xFF, halves[0][pair], halves[1][pair], 0x44));
+    _mm512_storeu_si512(to + 128 * pair + 64, _mm512_maskz_shuffle_i64x2(0xFF, halves[0][pair], halves[1][pair], 0xEE));
+  }
+}
+
+// WGT row: [BLOCK / 4][column][4] of int8, then [column] of int32 corrections.
+template <typename V, int kBlock>
+void pack_wgt(const Geometry&, const uint8_t* elements, int64_t rows, uint8_t* packed) {
+  const typename V::Vector ones = V::fill(0x01010101);
+  for (int64_t row = 0; row < rows; ++row, elements += kBlock * kBlock, packed += kWgtRowBytes<kBlock>) {
+    turn_columns<kBlock>(elements, packed);
+    uint8_t* to = packed + kBlock * kBlock;
+    for (int c = 0; c < kBlock; c += V::kLanes) {
+      typename V::Vector sum = V::fill(0);
+      for (int four = 0; four < kBlock / 4; ++four) sum = V::dot(sum, ones, V::load(packed + 4 * (four * kBlock + c)));
+      V::store(to + 4 * c, V::times_minus_128(sum));
+    }
+  }
+}
 
 // One row of sums. Several chains at once hide the latency of the dot product.
 template <typename V, int kBlock, bool kNarrow>
@@ -104,21 +128,19 @@ VTA_INLINE void sum_row(const GemmJob& job, int batch, int64_t dst, int64_t src,
                         const Uop* last) {
   constexpr int kChains = kBlock / 4 < 4 ? kBlock / 4 : 4;
   const int64_t lanes = int64_t{batch} * kBlock;
-  const int64_t inp_row_bytes = lanes + 4 * batch;
   int32_t* acc = job.acc + dst * lanes;
   int8_t* out = job.out + dst * lanes;
   for (int b = 0; b < batch; ++b, acc += kBlock, out += kBlock) {
     for (int c = 0; c < kBlock; c += V::kLanes) {
       typename V::Vector sums[kChains] = {V::load(acc + c)};
       for (const Uop* uop = first; uop != last; ++uop) {
-        const uint8_t* inp = job.inp + (src + uop->src) * inp_row_bytes;
-        const uint8_t* weights = job.wgt + (wgt + uop->wgt) * kBlock * kBlock + 4 * c;
-        sums[0] = V::add(sums[0], V::fill(load_word(inp + lanes + 4 * b)));
-        inp += b * kBlock;
+        const uint8_t* inp = job.inp + (src + uop->src) * lanes + b * kBlock;
+        const uint8_t* weights = job.wgt + (wgt + uop->wgt) * kWgtRowBytes<kBlock> + 4 * c;
+        sums[0] = V::add(sums[0], V::load(weights + kBlock * kBlock));
 #pragma GCC unroll 16
         for (int four = 0; four < kBlock / 4; ++four) {
           typename V::Vector& sum = sums[four % kChains];
-          sum = V::dot(sum, V::load(weights + four * 4 * kBlock), V::fill(load_word(inp + 4 * four)));
+          sum = V::dot(sum, V::fill(load_word(inp + 4 * four)), V::load(weights + four * 4 * kBlock));
         }
       }
       for (int chain = 1; chain < kChains; ++chain) sums[0] = V::add(sums[0], sums[chain]);
@@ -136,9 +158,8 @@ template <typename V, int kBlock, bool kNarrow>
 VTA_INLINE void sum_rows(const GemmJob& job, int batch, int64_t dst, int64_t src, int64_t wgt, const Uop* first,
                          const Uop* last) {
   const int64_t lanes = int64_t{batch} * kBlock;
-  const int64_t inp_row_bytes = lanes + 4 * batch;
   const int64_t acc_step = job.part.dst.inner * lanes;
-  const int64_t inp_step = job.part.src.inner * inp_row_bytes;
+  const int64_t inp_step = job.part.src.inner * lanes;
   for (int b = 0; b < batch; ++b) {
     for (int c = 0; c < kBlock; c += V::kLanes) {
       int32_t* acc = job.acc + dst * lanes + b * kBlock + c;
@@ -146,25 +167,23 @@ VTA_INLINE void sum_rows(const GemmJob& job, int batch, int64_t dst, int64_t src
       typename V::Vector sums[kRows];
 #pragma GCC unroll 8
       for (int row = 0; row < kRows; ++row) sums[row] = V::load(acc + row * acc_step);
+      typename V::Vector correction = V::fill(0);
       for (const Uop* uop = first; uop != last; ++uop) {
-        const uint8_t* inp = job.inp + (src + uop->src) * inp_row_bytes + b * kBlock;
-        const uint8_t* correction = job.inp + (src + uop->src) * inp_row_bytes + lanes + 4 * b;
-        const uint8_t* weights = job.wgt + (wgt + uop->wgt) * kBlock * kBlock + 4 * c;
-#pragma GCC unroll 8
-        for (int row = 0; row < kRows; ++row) {
-          sums[row] = V::add(sums[row], V::fill(load_word(correction + row * inp_step)));
-        }
+        const uint8_t* inp = job.inp + (src + uop->src) * lanes + b * kBlock;
+        const uint8_t* weights = job.wgt + (wgt + uop->wgt) * kWgtRowBytes<kBlock> + 4 * c;
+        correction = V::add(correction, V::load(weights + kBlock * kBlock));
 #pragma GCC unroll 16
         for (int four = 0; four < kBlock / 4; ++four) {
           const typename V::Vector column = V::load(weights + four * 4 * kBlock);
 #pragma GCC unroll 8
           for (int row = 0; row < kRows; ++row) {
-            sums[row] = V::dot(sums[row], column, V::fill(load_word(inp + row * inp_step + 4 * four)));
+            sums[row] = V::dot(sums[row], V::fill(load_word(inp + row * inp_step + 4 * four)), column);
           }
         }
       }
 #pragma GCC unroll 8
       for (int row = 0; row < kRows; ++row) {
+        sums[row] = V::add(sums[row], correction);
         if (kNarrow) sums[row] = V::wrap16(sums[row]);
         V::store(acc + row * acc_step, sums[row]);
         V::store_low_bytes(out + row * acc_step, sums[row]);
@@ -203,10 +222,10 @@ template <typename V, int kBlock>
 Kernels kernels_of(const Geometry& geometry) {
   const bool narrow = geometry.narrow_acc();
   return {"avx512",
-          geometry.elem_bytes(Memory::kInp) + 4 * geometry.batch,
-          geometry.elem_bytes(Memory::kWgt),
-          pack_inp<kBlock>,
-          pack_wgt<kBlock>,
+          geometry.elem_bytes(Memory::kInp),
+          kWgtRowBytes<kBlock>,
+          pack_inp,
+          pack_wgt<V, kBlock>,
           narrow ? gemm_of<V, kBlock, true>(geometry.batch) : gemm_of<V, kBlock, false>(geometry.batch),
           narrow ? alu<true> : alu<false>};
 }

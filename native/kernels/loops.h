@@ -85,6 +85,13 @@ struct MulOp {
     return static_cast<int32_t>(static_cast<uint32_t>(x) * static_cast<uint32_t>(y));
   }
 };
+// Amounts from 0 to 31.
+struct RightOp {
+  static VTA_INLINE int32_t apply(int32_t x, int32_t y) { return x >> y; }
+};
+struct LeftOp {
+  static VTA_INLINE int32_t apply(int32_t x, int32_t y) { return static_cast<int32_t>(static_cast<uint32_t>(x) << y); }
+};
 // A negative amount shifts left. Amounts past the width shift everything out.
 struct ShrOp {
   static VTA_INLINE int32_t apply(int32_t x, int32_t y) {
@@ -112,30 +119,54 @@ VTA_INLINE void alu_chunk(int32_t* x_row, const int32_t* y_row, int8_t* out) {
 
 template <typename Op, bool kNarrow, int kLanes>
 VTA_INLINE void alu_rows(const AluJob& job) {
-  int32_t immediate[kLanes];
-  for (int32_t& lane : immediate) lane = job.imm;
   for_each_uop(job.part, [&](int64_t dst, int64_t src, int64_t) __attribute__((always_inline)) {
     int32_t* x = job.acc + dst * job.lanes;
-    const int32_t* y = job.use_imm ? immediate : job.acc + src * job.lanes;
-    const int64_t y_step = job.use_imm ? 0 : kLanes;
+    const int32_t* y = job.acc + src * job.lanes;
     int8_t* out = job.out + dst * job.lanes;
-    for (int64_t l = 0; l < job.lanes; l += kLanes, y += y_step) alu_chunk<Op, kNarrow, kLanes>(x + l, y, out + l);
+    for (int64_t l = 0; l < job.lanes; l += kLanes) alu_chunk<Op, kNarrow, kLanes>(x + l, y + l, out + l);
   });
+}
+
+// The same with one value for all lanes and rows, which stays in a register.
+template <typename Op, bool kNarrow, int kLanes>
+VTA_INLINE void alu_rows(const AluJob& job, int32_t imm) {
+  int32_t same[kLanes];
+  for (int32_t& lane : same) lane = imm;
+  for_each_uop(job.part, [&](int64_t dst, int64_t, int64_t) __attribute__((always_inline)) {
+    int32_t* x = job.acc + dst * job.lanes;
+    int8_t* out = job.out + dst * job.lanes;
+    for (int64_t l = 0; l < job.lanes; l += kLanes) alu_chunk<Op, kNarrow, kLanes>(x + l, same, out + l);
+  });
+}
+
+// What a shift by an immediate comes to is known before the loop.
+template <bool kNarrow, int kLanes>
+VTA_INLINE void shift_rows(const AluJob& job) {
+  const int32_t amount = MaxOp::apply(MinOp::apply(job.imm, 31), -32);
+  if (amount >= 0) return alu_rows<RightOp, kNarrow, kLanes>(job, amount);
+  if (amount > -32) return alu_rows<LeftOp, kNarrow, kLanes>(job, -amount);
+  return alu_rows<ShrOp, kNarrow, kLanes>(job, amount);
+}
+
+template <typename Op, bool kNarrow, int kLanes>
+VTA_INLINE void alu_either(const AluJob& job) {
+  if (job.use_imm) return alu_rows<Op, kNarrow, kLanes>(job, job.imm);
+  return alu_rows<Op, kNarrow, kLanes>(job);
 }
 
 template <bool kNarrow, int kLanes>
 VTA_INLINE void alu_any(const AluJob& job) {
   switch (job.op) {
     case AluOp::kMin:
-      return alu_rows<MinOp, kNarrow, kLanes>(job);
+      return alu_either<MinOp, kNarrow, kLanes>(job);
     case AluOp::kMax:
-      return alu_rows<MaxOp, kNarrow, kLanes>(job);
+      return alu_either<MaxOp, kNarrow, kLanes>(job);
     case AluOp::kAdd:
-      return alu_rows<AddOp, kNarrow, kLanes>(job);
+      return alu_either<AddOp, kNarrow, kLanes>(job);
     case AluOp::kShr:
-      return alu_rows<ShrOp, kNarrow, kLanes>(job);
+      return job.use_imm ? shift_rows<kNarrow, kLanes>(job) : alu_rows<ShrOp, kNarrow, kLanes>(job);
     case AluOp::kMul:
-      return alu_rows<MulOp, kNarrow, kLanes>(job);
+      return alu_either<MulOp, kNarrow, kLanes>(job);
     case AluOp::kRequantize:
       return;  // not of these kernels
   }

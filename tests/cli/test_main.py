@@ -149,6 +149,12 @@ def test_bugs_are_called_internal_errors(monkeypatch, capsys):
     )
 
 
+def test_libraries_that_memory_has_no_room_for_are_named(monkeypatch, capsys):
+    around = "Importing the C-extensions failed.\n\n  lib.so: failed to map segment from shared object\n"
+    assert run_with(monkeypatch, ImportError(around)) == 1
+    assert capsys.readouterr().err == "vta config: error: out of memory: lib.so: failed to map segment from shared object\n"
+
+
 @pytest.mark.parametrize("arguments", [["--debug", "config", "list"], ["config", "list", "--debug"]])
 def test_debug_shows_the_traceback_wherever_it_stands(arguments, monkeypatch, capsys):
     def fail(options):

@@ -21,6 +21,8 @@ __all__ = ["COMMANDS", "build_parser", "main", "whole_parser"]
 EXIT_ERROR = 1
 EXIT_USAGE = 2
 
+_NO_ROOM = "failed to map segment"
+"""What the system's loader says of a library that memory has no room for."""
 _LONGEST_NAME = 300
 _LONGEST_COMPLAINT = 1000
 
@@ -185,6 +187,9 @@ def _message(error: Exception) -> str:
         return f"error: {printable(str(error.filename), _LONGEST_NAME)}: {error.strerror}"
     if isinstance(error, MemoryError):
         return f"error: out of memory: {error}" if str(error) else "error: out of memory"
+    if isinstance(error, ImportError) and _NO_ROOM in str(error):
+        # Of the lines that some packages print around it.
+        return f"error: out of memory: {next(line for line in str(error).splitlines() if _NO_ROOM in line).strip()}"
     return f"internal error: {type(error).__name__}: {error} (run again with --debug for the traceback)"
 
 

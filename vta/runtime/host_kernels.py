@@ -18,7 +18,7 @@ from vta.runtime.host_options import HostOptions
 from vta.runtime.joined_kernels import host_calls, joined
 from vta.runtime.plan import HostStep, Plan, RegionStep
 
-__all__ = ["host_part", "with_host_kernels"]
+__all__ = ["host_part", "packable", "with_host_kernels", "with_packed"]
 
 _ITEM_BYTES, _IMAGE = 4, 4
 
@@ -31,16 +31,25 @@ def with_host_kernels(
     Values in `kept` stay apart from what is computed after them; with `only`, no other operators get kernels.
     """
     target = host_target()
-    packed = _packable(plan, graph, target, kept) if only is None else set()
+    packed = packable(plan, graph, target, kept) if only is None else set()
     part, wanted = host_part(plan, graph, target, options, kept, only, packed=packed)
     library, threads = compile_host(part), WorkerThreads(options.threads)
     found = joined(plan, graph, part, wanted, lambda kernels: PlanRunner(kernels, library, threads))
-    lying = frozenset(packed & set(part.layouts))
-    steps = [replace(step, packed=lying) if isinstance(step, RegionStep) else step for step in found.steps]
-    return replace(found, steps=tuple(steps))
+    return with_packed(found, frozenset(packed & set(part.layouts)))
 
 
-def _packable(plan: Plan, graph: Graph, target: CpuTarget, kept: Collection[Node]) -> set[Node]:
+def with_packed(plan: Plan, packed: frozenset[Node]) -> Plan:
+    """Return the plan, whose regions read and give what is in `packed` as it lies on the device."""
+    steps = [
+        replace(step, packed=packed & {item.node for item in (*step.region.inputs, *step.region.outputs)})
+        if isinstance(step, RegionStep)
+        else step
+        for step in plan.steps
+    ]
+    return replace(plan, steps=tuple(steps))
+
+
+def packable(plan: Plan, graph: Graph, target: CpuTarget, kept: Collection[Node] = ()) -> set[Node]:
     """Images of bytes at the edges of regions that kernels may give, or read, as they lie on the device.
 
     Its blocks must be those of kernels, and what the host gives must be for regions alone.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vta.codegen.region_program import OperatorRecord, RegionProgram, TensorBinding
 from vta.devices.device import Device, RunOptions, RunResult
-from vta.tile.packing import pack, packed_nbytes, packed_shape, unpack
+from vta.tile.packing import pack, packed_image_shape, packed_nbytes, unpack
 
 __all__ = ["LoadedRegion"]
 
@@ -55,9 +55,9 @@ class LoadedRegion:
 
     def read_packed(self, binding: TensorBinding) -> NDArray[Any]:
         """Return the value of the image as it lies there: (N, blocks, H, W, BLOCK) of bytes, where a batch has one row."""
-        shape = packed_shape(binding.node.shape, self._hw)
+        shape = packed_image_shape(binding.node.shape, self._hw)
         data = self._device.read(self._address + self._offsets[binding.symbol], prod(shape))
-        return data.view(binding.node.dtype).reshape(*shape[:4], shape[5])
+        return data.view(binding.node.dtype).reshape(shape)
 
     def carry(self, source: TensorBinding, to: TensorBinding) -> None:
         """Put a value of the image in the place of another one of its type, where it does not lie already."""

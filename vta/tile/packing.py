@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 
-__all__ = ["pack", "packed_nbytes", "packed_shape", "planes_of", "unpack"]
+__all__ = ["pack", "packed_image_shape", "packed_nbytes", "packed_shape", "planes_of", "unpack"]
 
 _PLANES = {"int8": 1, "int32": 4}
 
@@ -33,6 +33,12 @@ def packed_shape(shape: tuple[int, ...], hw: HardwareConfig) -> tuple[int, int, 
         raise ValueError(f"a tensor of shape {shape} cannot be packed; it must be (N, C, H, W) or (N, C)")
     rows, channels, height, width = (*shape, 1, 1)[:4]
     return -(-rows // hw.batch), -(-channels // hw.block), height, width, hw.batch, hw.block
+
+
+def packed_image_shape(shape: tuple[int, ...], hw: HardwareConfig) -> tuple[int, int, int, int, int]:
+    """Shape (N, C/c, H, W, c) of an image, (N, C, H, W), as it lies on a device whose batches have one row."""
+    rows, blocks, height, width, _, block = packed_shape(shape, hw)
+    return rows, blocks, height, width, block
 
 
 def packed_nbytes(shape: tuple[int, ...], hw: HardwareConfig, planes: int = 1) -> int:

@@ -81,12 +81,14 @@ LoadedRegion::LoadedRegion(const PlanRegion& region, const Archive& archive, con
 }
 
 void LoadedRegion::write(const PlanBinding& binding, const PlanValue& value, const uint8_t* data) {
+  if (binding.lies_packed) return device_.write(address_ + binding.offset, {data, binding.nbytes});
   packed_.resize(binding.nbytes);
   pack(data, value.shape, geometry_, binding.planes, packed_.data());
   device_.write(address_ + binding.offset, {packed_.data(), packed_.size()});
 }
 
 void LoadedRegion::read(const PlanBinding& binding, const PlanValue& value, uint8_t* data) {
+  if (binding.lies_packed) return device_.read(address_ + binding.offset, data, binding.nbytes);
   packed_.resize(binding.nbytes);
   device_.read(address_ + binding.offset, packed_.data(), packed_.size());
   unpack(packed_.data(), value.shape, geometry_, binding.planes, data);

@@ -13,7 +13,7 @@ namespace vta {
 
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kFirstVersion = 1, kLastVersion = 2;
 constexpr int64_t kMostBytes = int64_t{1} << 31;
 constexpr int64_t kMostIndex = 1 << 24;
 
@@ -109,16 +109,23 @@ PlanKernels kernels(const Json& value, const Plan& plan, size_t constant_bytes) 
   return made;
 }
 
+// Whether a value lies in the arena as on the device: (N, blocks, H, W, BLOCK) of bytes, where a batch has one row.
+bool is_packed(const PlanValue& value, const vta_geometry& geometry) {
+  return value.shape.size() == 5 && value.dtype == "int8" && geometry.log_batch == 0 &&
+         value.shape[4] == int64_t{1} << geometry.log_block;
+}
+
 PlanBinding binding(const Json& value, const Plan& plan, size_t image_bytes) {
-  PlanBinding made{index(value["value"], plan.values.size()), size(value["offset"]), static_cast<int>(value["planes"].integer(1, 4)), 0};
+  PlanBinding made{index(value["value"], plan.values.size()), size(value["offset"]), static_cast<int>(value["planes"].integer(1, 4)), 0, false};
   const PlanValue& held = plan.values[made.value];
   if (held.dtype != (made.planes == 1 ? "int8" : made.planes == 4 ? "int32" : "")) {
     value["planes"].fail("= " + std::to_string(made.planes) + " does not suit " + shown(held.dtype));
   }
-  if (held.shape.size() != 2 && held.shape.size() != 4) {
+  made.lies_packed = is_packed(held, plan.geometry);
+  if (!made.lies_packed && held.shape.size() != 2 && held.shape.size() != 4) {
     value["value"].fail("is " + type_text(held.dtype, held.shape) + ", which cannot be packed");
   }
-  const uint64_t nbytes = packed_bytes(held.shape, plan.geometry, made.planes);
+  const uint64_t nbytes = made.lies_packed ? held.nbytes : packed_bytes(held.shape, plan.geometry, made.planes);
   made.nbytes = static_cast<size_t>(nbytes);
   if (made.offset > image_bytes || nbytes > image_bytes - made.offset) value["offset"].fail("lies outside of the image");
   return made;
@@ -161,8 +168,9 @@ Plan read_plan(const Archive& archive) {
   }
   const Span content = archive.member("host/plan.json");
   const Json value = Json::parse({reinterpret_cast<const char*>(content.data), content.size}, "host/plan.json");
-  if (value["version"].integer() != kVersion) {
-    value["version"].fail("= " + std::to_string(value["version"].integer()) + "; this program reads version " + std::to_string(kVersion));
+  if (const int64_t version = value["version"].integer(); version < kFirstVersion || version > kLastVersion) {
+    value["version"].fail("= " + std::to_string(version) + "; this program reads versions " + std::to_string(kFirstVersion) + " to " +
+                          std::to_string(kLastVersion));
   }
   Plan plan{};
   plan.processor = processor(value["processor"]);

@@ -61,6 +61,7 @@ struct PlanBinding {
   size_t offset;
   int planes;
   size_t nbytes;  // packed
+  bool lies_packed;  // in the arena, too
 };
 
 struct PlanRegion {

@@ -117,7 +117,7 @@ def damaged(plan, path, value):
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (["version"], 9, "version 9; this program reads version 1"),
+        (["version"], 9, "version 9; this program reads versions 1 and 2"),
         (["values", 0, "dtype"], "complex64", "values.0..dtype = 'complex64'; allowed: bool"),
         (["values", 0, "place"], "heap", "values.0..place = 'heap'; allowed: arena, constants"),
         (["values", 0, "offset"], 1 << 40, "values.0..offset is"),

@@ -148,7 +148,7 @@ PROCESSOR = {"machine": "riscv64", "triple": "riscv64-linux-gnu", "cpu": "generi
             {"regions/0/instructions": lambda code: b"\x07" * 16 + code},
             "region 'region0': instruction 0 (compute unit)",
         ),
-        (with_plan(version=2), "= 2; this program reads version 1"),
+        (with_plan(version=3), "= 3; this program reads versions 1 to 2"),
         (with_plan(processor=PROCESSOR), "its host part was compiled for 'riscv64' ('riscv64-linux-gnu'); this machine is"),
         (with_plan(arena_bytes=64), "offset lies outside of its place"),
         (with_plan(arena_bytes=1 << 40), "arena_bytes = 1099511627776; allowed: 0 to 2147483648"),

@@ -14,7 +14,7 @@ __all__ = ["Histogram", "threshold"]
 
 Array = NDArray[Any]
 
-_BINS = 2048
+_BINS: int = lib.VTA_HISTOGRAM_BINS
 _LEVELS = 127
 _KL_LEVELS = 128
 _KL_STEP = 16

@@ -43,12 +43,15 @@ class Moments:
 
 def shrunk_covariance(moments: Moments) -> Array:
     """The covariance, drawn towards its diagonal the more, the fewer samples there are for its size; positive definite."""
-    covariance = moments.covariance
-    size = covariance.shape[1]
-    own = np.eye(size) * np.diagonal(covariance, axis1=1, axis2=2)[:, None, :]
+    size = moments.covariance.shape[1]
+    own = np.diagonal(moments.covariance, axis1=1, axis2=2)
     share = size / (moments.count + size)
-    level = np.maximum(own.sum(axis=(1, 2)) / size, _LEAST_VARIANCE)[:, None, None]
-    return np.asarray((1 - share) * covariance + share * own + _DAMPING * level * np.eye(size))
+    level = np.maximum(own.sum(axis=1) / size, _LEAST_VARIANCE)[:, None]
+    found = (1 - share) * moments.covariance
+    every = np.arange(size)
+    found[:, every, every] += share * own
+    found[:, every, every] += _DAMPING * level
+    return np.asarray(found)
 
 
 class PatchMoments:
@@ -116,10 +119,14 @@ class _Seen:
 
     def moments(self) -> Moments:
         """Of all that was met."""
-        upper = np.triu(self._squares[:, : self._values, : self._values])
-        squares = upper + np.triu(upper, 1).transpose(0, 2, 1)
-        mean = self._totals[:, : self._values] / self.count
-        return Moments(squares / self.count - mean[:, :, None] * mean[:, None, :], self.count)
+        values = self._values
+        means = self._totals[:, :values] / self.count
+        covariance = np.empty((len(means), values, values))
+        for squares, mean, found in zip(self._squares, means, covariance, strict=True):
+            native = ffi.new("vta_moments *", {"squares": ffi.from_buffer("double[]", squares), "stride": self._stride})
+            given, out = ffi.from_buffer("double[]", np.ascontiguousarray(mean)), ffi.from_buffer("double[]", found)
+            lib.vta_moments_covariance(native, given, values, self.count, out)
+        return Moments(covariance, self.count)
 
     def _mean_of_patches(self, given: Any, places: Any) -> Array:
         """Variances may be tiny beside means, which single precision would not survive: these are taken off first."""

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from vta.errors import ArtifactError
-from vta.runtime.artifact.host_plan import PLAN_VERSION, HostPlan, PlannedKernels
+from vta.runtime.artifact.host_plan import PACKED_VERSION, PLAN_VERSION, HostPlan, PlannedKernels
 from vta.support.shorten import shown
 
 __all__ = ["check_plan"]
@@ -20,8 +20,9 @@ _MOST_BUFFERS = 256
 
 def check_plan(plan: HostPlan, constant_bytes: int, nodes: int, regions: int) -> None:
     """Raise `ArtifactError` naming the place of what does not fit."""
-    if plan.version != PLAN_VERSION:
-        raise ArtifactError(f"host plan: version {plan.version}; this program reads version {PLAN_VERSION}")
+    if plan.version not in (PLAN_VERSION, PACKED_VERSION):
+        read = f"{PLAN_VERSION} and {PACKED_VERSION}"
+        raise ArtifactError(f"host plan: version {plan.version}; this program reads versions {read}")
     _within("host plan.arena_bytes", plan.arena_bytes, 0, _MOST_BYTES)
     sizes = _value_sizes(plan, constant_bytes)
     for at, named in enumerate((*plan.inputs, *plan.outputs)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from vta.support.dataclass import dataclass
 
 __all__ = [
+    "PACKED_VERSION",
     "PLAN_VERSION",
     "HostLibrary",
     "HostPlan",
@@ -26,7 +27,8 @@ __all__ = [
     "PlannedValue",
 ]
 
-PLAN_VERSION = 1
+PLAN_VERSION, PACKED_VERSION = 1, 2
+"""Versions of plans; those of the second have values of regions that lie in the arena as on the device."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,10 @@ class PlannedKernels:
 
 @dataclass(frozen=True)
 class PlannedBinding:
-    """A tensor in the image of a region, packed as (N/b, C/c, H, W, b, c), tails zero."""
+    """A tensor in the image of a region, packed as (N/b, C/c, H, W, b, c), tails zero.
+
+    A value of five dimensions, (N, C/c, H, W, c), lies as in the image of a device with one row of batches.
+    """
 
     value: int
     offset: int

@@ -24,6 +24,7 @@ from vta.host.plan import KernelPlan, PlanTensor
 from vta.host.processors import CpuTarget
 from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.artifact.host_plan import (
+    PACKED_VERSION,
     PLAN_VERSION,
     HostLibrary,
     HostPlan,
@@ -41,13 +42,14 @@ from vta.runtime.artifact.host_plan import (
     PlannedValue,
 )
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.host_kernels import host_part
+from vta.runtime.host_kernels import host_part, packable, with_packed
 from vta.runtime.host_library.trust import trust
 from vta.runtime.host_options import HostOptions
 from vta.runtime.joined_kernels import joined
 from vta.runtime.outputs import output_names
 from vta.runtime.plan import HostStep, KernelRun, KernelStep, Plan, RegionStep, Step, make_plan
 from vta.support.dataclass import dataclass
+from vta.tile.packing import packed_image_shape
 
 __all__ = ["build_host_library"]
 
@@ -64,10 +66,11 @@ def build_host_library(
     Raises `CompileError` if there is no linker, saying how to get one.
     """
     plain = make_plan(module.graph, module.regions)
-    part, wanted = host_part(plain, module.graph, target, HostOptions(records=tuple(records)), tiles=tiles)
+    packed = packable(plain, module.graph, target)
+    part, wanted = host_part(plain, module.graph, target, HostOptions(records=tuple(records)), tiles=tiles, packed=packed)
     objects = host_objects(part, target)
     code = link_library(objects, target.architecture) if objects else b""
-    plan = joined(plain, module.graph, part, wanted, _NotRun)
+    plan = with_packed(joined(plain, module.graph, part, wanted, _NotRun), frozenset(packed & set(part.layouts)))
     builder = _Builder(module, plan)
     for at, step in enumerate(plan.steps):
         builder.add(at, step)
@@ -100,6 +103,8 @@ class _Builder:
     """Where each constant lies, by its digest."""
     lives: dict[int, tuple[int, int]] = field(default_factory=dict)
     """First and last step of each value of the arena, by slot."""
+    packed: bool = False
+    """Whether a region's value lies as on the device."""
 
     def __post_init__(self) -> None:
         self.nodes = {node: at for at, node in enumerate(self.module.graph.nodes())}
@@ -133,7 +138,7 @@ class _Builder:
         inputs = zip((node.name for node in graph.inputs), self.plan.inputs, strict=True)
         outputs = zip(output_names(graph), self.plan.outputs, strict=True)
         return HostPlan(
-            version=PLAN_VERSION,
+            version=PACKED_VERSION if self.packed else PLAN_VERSION,
             processor=PlannedProcessor(target.architecture.machine, target.triple, target.cpu, target.requires),
             hardware=_hardware(self.module.hw),
             arena_bytes=arena_bytes,
@@ -164,7 +169,10 @@ class _Builder:
         program = step.region.program
 
         def planned(slot: int, binding: TensorBinding) -> PlannedBinding:
-            self._use(slot, binding.node.dtype, binding.node.shape, at)
+            packed = binding.node in step.packed
+            shape = packed_image_shape(binding.node.shape, program.hw) if packed else binding.node.shape
+            self._use(slot, binding.node.dtype, shape, at)
+            self.packed |= packed
             return PlannedBinding(slot, program.symbol(binding.symbol).offset, binding.planes)
 
         inputs = tuple(map(planned, step.sources, step.region.inputs))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.config.hardware import HardwareConfig
 from vta.errors import ArtifactError
 from vta.host.plan import KernelCall, KernelPlan, Place, PlanTensor
 from vta.host.processors import missing_features
@@ -28,11 +29,13 @@ from vta.runtime.host_library.trust import is_trusted
 from vta.runtime.host_options import HostOptions
 from vta.runtime.plan import HostStep, KernelStep, Plan, RegionStep, Step, with_deaths
 from vta.support.shorten import shown
+from vta.tile.packing import packed_image_shape
 
 __all__ = ["check_processor", "library_plan", "plan_of_library"]
 
 Array = NDArray[Any]
 _ALIGNMENT = 64
+_IMAGE_AXES, _PACKED_AXES = 4, 5
 _ERROR_BYTES = 1024
 
 
@@ -107,7 +110,24 @@ class _Loader:
 
     def _region(self, item: PlannedRegion) -> RegionStep:
         sources, targets = (tuple(tensor.value for tensor in group) for group in (item.inputs, item.outputs))
-        return RegionStep(self._module.regions[item.index], item.index, sources, targets)
+        region = self._module.regions[item.index]
+        pairs = ((item.inputs, region.inputs), (item.outputs, region.outputs))
+        packed = {
+            binding.node
+            for planned, bindings in pairs
+            for tensor, binding in zip(planned, bindings, strict=True)
+            if self._lies_packed(tensor.value, binding.node, region.program.hw)
+        }
+        return RegionStep(region, item.index, sources, targets, packed=frozenset(packed))
+
+    def _lies_packed(self, value: int, node: Node, hw: HardwareConfig) -> bool:
+        """Whether the value of a region lies as on the device."""
+        shape = self._plan.values[value].shape
+        if len(shape) != _PACKED_AXES:
+            return False
+        if len(node.shape) != _IMAGE_AXES or shape != packed_image_shape(node.shape, hw):
+            raise ArtifactError(f"host plan.values[{value}].shape is {shape}; {shown(node.name)} does not lie so on the device")
+        return True
 
     def _kernels(self, item: PlannedKernels) -> KernelStep:
         constants: list[Array] = []
