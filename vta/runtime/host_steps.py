@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 def run_on_host(step: HostStep | KernelStep, values: list[Array | None]) -> list[StepTime]:
     """Fill the slots that a step gives; returns how long each of its operators, or kernels, took."""
-    sources = [present(values[slot]) for slot in step.sources]
+    sources = list(map(present, map(values.__getitem__, step.sources)))
     if isinstance(step, HostStep):
         begun = time.perf_counter()
         values[step.target] = evaluate_node(step.node, sources)
