@@ -19,6 +19,7 @@ __all__ = [
     "divided_by_power_of_two",
     "doubling_high_product",
     "even_levels",
+    "even_real",
     "int64",
     "multiplied",
     "multiplied_once",
@@ -85,11 +86,16 @@ def even_levels(value: Expr, ratio: Expr, largest: Any) -> Expr:
 
     `largest` is the largest of the ratios.
     """
+    return cast(even_real(value, ratio, largest), "int64")
+
+
+def even_real(value: Expr, ratio: Expr, largest: Any) -> Expr:
+    """The same as a float32, which holds it exactly."""
     product = binary("mul", cast(value, "float32"), ratio)
     if not largest < _LARGEST_RATIO:
         known = select(binary("eq", product, product), product, const(0, "float32"))
         product = limited(known, -float(_LARGEST_RATIO), float(_LARGEST_RATIO), "float32")
-    return cast(unary("round_even", product), "int64")
+    return unary("round_even", product)
 
 
 def doubling_high_product(left: Expr, right: Expr) -> Expr:
