@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -207,7 +207,7 @@ class Module(LoadedModule):
                 tally.steps += run_on_host(step, values)
             for slot in step.dead:
                 values[slot] = None
-        outputs = Outputs([present(values[slot]) for slot in plan.outputs], self._output_names)
+        outputs = Outputs(map(present, map(values.__getitem__, plan.outputs)), self._output_names)
         host_seconds = time.perf_counter() - start - tally.seconds
         return RunReport(outputs, tally.seconds, host_seconds, tuple(tally.results), tuple(tally.steps))
 
@@ -293,13 +293,15 @@ def _lost(name: str) -> Callable[[], Array]:
     return fail
 
 
-@dataclass
 class _Tally:
     """The device runs of one run of a module, and their time."""
 
-    results: list[tuple[RegionProgram, RunResult]] = field(default_factory=list)
-    seconds: float = 0.0
-    steps: list[StepTime] = field(default_factory=list)
+    __slots__ = ("results", "seconds", "steps")
+
+    def __init__(self) -> None:
+        self.results: list[tuple[RegionProgram, RunResult]] = []
+        self.seconds = 0.0
+        self.steps: list[StepTime] = []
 
 
 def _host_of(compiled: CompiledModule, host: HostOptions) -> HostOptions:

@@ -52,6 +52,7 @@ def integer_convolution(node: Node, site: Site, weight: Array, windows: Windows,
     data = site.value(0)
     if windows.groups == len(weight) == data.shape[1] and weight.shape[1] == 1 and len(weight) > 1:
         return _depthwise(node, site, weight, windows, zero_point)
+    windows = _subsampled(windows)
     joined, groups = joined_groups(weight, windows.groups, site.lanes)
     inputs = joined.shape[1]
     block = _byte_block(inputs, groups, site)
@@ -87,6 +88,13 @@ def integer_convolution(node: Node, site: Site, weight: Array, windows: Windows,
     tile = site.tile or convolution_tiles(node.shape[3], blocks, max(depth, 1), site.target)[0]
     constants = ((buffer, packed), start)
     return window_sums(node, site, source, windows, axes_of(reduce), product, start[0], tile, constants, dot=in_bytes)
+
+
+def _subsampled(windows: Windows) -> Windows:
+    """Of windows of one place each, the frame holds no more than these places."""
+    if tuple(windows.kernel) != (1, 1) or tuple(windows.strides) == (1, 1) or tuple(windows.frame.stretch) != (1, 1):
+        return windows
+    return replace(windows, strides=(1, 1), frame=replace(windows.frame, every=windows.strides))
 
 
 def _tile(node: Node, blocks: int, depth: int, site: Site) -> Tile:

@@ -32,7 +32,8 @@ _INDEX = ir.IntType(64)
 _POINTER = ir.PointerType()
 _ALIGNMENT = 64
 _DOT_TYPES = ("uint8", "int8")
-_EVERY_SECOND = 2
+_EVERY_SECOND, _HALVED = 2, ("float32", "int8", "uint8")
+"""How far apart lanes are that are picked out of two vectors, and types that there are instructions for."""
 _SUMS = ("contract", "reassoc")
 """Sums of floats may be fused and reordered; all else is as NumPy computes it."""
 
@@ -380,7 +381,7 @@ class _Emitter:
             return self.loaded(load.buffer, self.place(load.buffer, position, lane=0))
         if factor == 1:
             return self.loaded(load.buffer, self.place(load.buffer, position, lane=0), self.lane.count)
-        if factor == _EVERY_SECOND and self.mask is None and self.lane.count > 1 and load.dtype == "float32":
+        if factor == _EVERY_SECOND and self.mask is None and self.lane.count > 1 and load.dtype in _HALVED:
             return self.every_second(load.buffer, position)
         return self.by_lane(load, load.dtype)
 
