@@ -29,6 +29,8 @@ Array = NDArray[Any]
 _LONGEST_STEP = 2
 """Columns from one output to the next: two vectors hold those of every second one."""
 _MOST_TAPS = 25
+_LONGEST_WRITTEN = 16
+"""Vectors of a row that is copied without a loop, so that it is known of each whether it lies in the border."""
 _LATENCY_SUMS = 6
 """Sums that hide most of a product's latency."""
 _ROW_BYTES = 32 * 1024
@@ -73,6 +75,8 @@ def depthwise_rows(node: Node, site: Site, weight: Array) -> RowsAnchor:
     together = _rows_together(rows, site.target)
     row_bytes = (blocks * lanes * attrs.strides[1] + width) * _ITEM_BYTES
     most = max(1, (_ROW_BYTES // row_bytes - height) // (attrs.strides[0] * together)) * together
+    if stages and stages[0].axes[-1].extent <= _LONGEST_WRITTEN * lanes:
+        steps += (Unroll(stages[0].name, "wo"),)
     steps += (
         Reorder(SUMS, ("kw", "kh", "n", "o", "b", "y", "l")),
         *(Unroll(SUMS, loop) for loop in ("kw", "kh", "y")),

@@ -127,7 +127,7 @@ def _rescaler(attrs: RequantizeAttributes | AddAttributes, scale: Any, make_cons
 def _requantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
     attrs = attrs_of(node, RequantizeAttributes)
     dtype = node.inputs[0].dtype
-    if dtype in _BYTES and np.all(np.asarray(attrs.input_scale) == attrs.output_scale):
+    if dtype in _BYTES and attrs.bound == 0 and np.all(np.asarray(attrs.input_scale) == attrs.output_scale):
         return Value(node.shape, node.dtype, lambda point: _moved_byte(inputs[0].at(point), attrs))
     if attrs.rounding == "even" and attrs.out_dtype in _BYTES and (dtype in _BYTES or attrs.input_zero_point == 0):
         return _even_bytes(node, attrs, inputs[0], make_constant)
