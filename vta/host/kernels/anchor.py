@@ -35,7 +35,7 @@ class Site:
     tile: Tile | None = None
     """In place of the one that the model ranks first."""
     plain_result: bool = False
-    """Whether what the kernel gives lies row by row, and its elements are made of those of the anchor at the same places."""
+    """Whether all that the kernel reads and gives lies row by row, and results are made of the anchor's at the same places."""
 
     @property
     def lanes(self) -> int:

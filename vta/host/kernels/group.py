@@ -172,7 +172,7 @@ def _site(
     node = group.anchor
     assert node is not None
     layout = layouts.get(node.inputs[0], Layout())
-    plain = group.result not in layouts and _stays(group)
+    plain = _stays(group) and not any(layouts.get(item, Layout()).block for item in (group.result, *group.inputs()))
     return Site(lambda at: value_of(node.inputs[at]), layout, builder.constant, builder.target, tile, plain)
 
 
