@@ -85,7 +85,7 @@ def integer_convolution(node: Node, site: Site, weight: Array, windows: Windows,
         if in_bytes
         else inputs * windows.kernel[0] * windows.kernel[1]
     )
-    tile = site.tile or convolution_tiles(node.shape[3], blocks, max(depth, 1), site.target)[0]
+    tile = site.tile or convolution_tiles(node.shape[3], blocks, max(depth, 1), site.target, of_bytes=in_bytes)[0]
     constants = ((buffer, packed), start)
     return window_sums(node, site, source, windows, axes_of(reduce), product, start[0], tile, constants, dot=in_bytes)
 
@@ -95,12 +95,6 @@ def _subsampled(windows: Windows) -> Windows:
     if tuple(windows.kernel) != (1, 1) or tuple(windows.strides) == (1, 1) or tuple(windows.frame.stretch) != (1, 1):
         return windows
     return replace(windows, strides=(1, 1), frame=replace(windows.frame, every=windows.strides))
-
-
-def _tile(node: Node, blocks: int, depth: int, site: Site) -> Tile:
-    """The best tile for sums of integers; long ones of one block only make long code."""
-    tiles = convolution_tiles(node.shape[3], blocks, max(depth, 1), site.target)
-    return next(tile for tile in tiles if tile.blocks > 1 or tile.columns <= _LONGEST_ROW)
 
 
 def _byte_block(inputs: int, groups: int, site: Site) -> int:

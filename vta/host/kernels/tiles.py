@@ -46,13 +46,13 @@ class Tile:
     """Of the loops over a window so many are written out, that over its columns first."""
 
 
-def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget) -> list[Tile]:
+def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget, of_bytes: bool = False) -> list[Tile]:
     """Tiles for sums of `depth` products over `columns` times `blocks` vectors, the best first.
 
     A tile keeps one register for each sum, one for each block's weights and one for the input, unless products take that from
-    memory. Its blocks leave no rest, so that threads can share them and the code stays short.
+    memory, which those `of_bytes` do not. Its blocks leave no rest, so that threads can share them and the code stays short.
     """
-    more = 0 if target.broadcasts_from_memory else 1
+    more = 0 if target.broadcasts_from_memory and not of_bytes else 1
     rooms = [
         Tile(width, count)
         for width in range(1, columns + 1)
