@@ -14,6 +14,7 @@ from vta.host.kernels.rescaling import (
     even_levels,
     even_real,
     multiplied,
+    multiplied_down,
     multiplied_once,
     narrowed,
     requantized,
@@ -111,7 +112,16 @@ def _rescaler(attrs: RequantizeAttributes | AddAttributes, scale: Any, make_cons
         return lambda value, point: _moved(even_levels(_int64(value), factor(point), np.max(ratios)), zero_point)
     if attrs.rounding != "up":
         multiply = multiplied if attrs.rounding == "tflite" else multiplied_once
-        parts = [by_channel(part, "int64", axis, make_constant) for part in quantized_multiplier(ratio)]
+        multiplier, exponent = quantized_multiplier(ratio)
+        if attrs.rounding == "tflite" and np.all(multiplier > 0) and np.all(exponent < 0):
+            halves = np.int64(1) << (-exponent.astype(np.int64) - 1)
+            factor, down, half = (
+                by_channel(part, "int64", axis, make_constant) for part in (multiplier, -exponent.astype(np.int64), halves)
+            )
+            return lambda value, point: _moved(
+                multiplied_down(_int64(value), factor(point), down(point), half(point)), zero_point
+            )
+        parts = [by_channel(part, "int64", axis, make_constant) for part in (multiplier, exponent)]
         return lambda value, point: _moved(multiply(_int64(value), *(part(point) for part in parts)), zero_point)
     if attrs.bound == 0:
         factor = by_channel(ratio, "float64", axis, make_constant)

@@ -22,6 +22,7 @@ __all__ = [
     "even_real",
     "int64",
     "multiplied",
+    "multiplied_down",
     "multiplied_once",
     "narrowed",
     "requantized",
@@ -117,6 +118,14 @@ def multiplied(value: Expr, multiplier: Expr, exponent: Expr) -> Expr:
     raised = limited(binary("shl", value, binary("max", exponent, int64(0))), *_INT32, "int64")
     down = binary("max", unary("neg", exponent), int64(0))
     return divided_by_power_of_two(doubling_high_product(raised, multiplier), down)
+
+
+def multiplied_down(value: Expr, multiplier: Expr, down: Expr, half: Expr) -> Expr:
+    """`multiplied` by a positive multiplier with an exponent below 0: so many bits go, of which the half is known."""
+    raised = limited(value, *_INT32, "int64")
+    high = binary("shr", binary("add", binary("mul", raised, multiplier), int64(1 << 30)), int64(31))
+    rounded = binary("add", binary("add", high, binary("shr", high, int64(63))), half)
+    return binary("shr", rounded, down)
 
 
 def multiplied_once(value: Expr, multiplier: Expr, exponent: Expr) -> Expr:
