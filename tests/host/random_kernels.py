@@ -160,9 +160,13 @@ def resize(draw):
     return call(ops.UPSAMPLING, [x], scale_h=draw(st.integers(1, 3)), scale_w=draw(st.integers(1, 3)))
 
 
-def _scale(draw, count):
+def _scales(count):
     one = st.floats(2.0**-10, 1, width=32)
-    return draw(st.one_of(one, st.lists(one, min_size=count, max_size=count).map(tuple)))
+    return st.one_of(one, st.lists(one, min_size=count, max_size=count).map(tuple))
+
+
+def _scale(draw, count):
+    return draw(_scales(count))
 
 
 @st.composite
@@ -177,6 +181,48 @@ def quantize(draw):
 def dequantize(draw):
     x = image(draw, draw(st.sampled_from(["int8", "uint8", "int32"])), draw(channels))
     return call(ops.QNN_DEQUANTIZE, [x], scale=_scale(draw, x.shape[1]), zero_point=draw(st.integers(-9, 9)))
+
+
+@st.composite
+def requantize(draw):
+    x = image(draw, draw(st.sampled_from(["int8", "uint8", "int32"])), draw(channels))
+    data = call(ops.RIGHT_SHIFT, [x, constant(np.int32(12))]) if x.dtype == "int32" else x
+    scale = draw(st.floats(2.0**-10, 1, width=32))
+    low, high = sorted(draw(st.tuples(st.integers(-128, 127), st.integers(-128, 127))))
+    return call(
+        ops.QNN_REQUANTIZE,
+        [data],
+        input_scale=draw(st.one_of(st.just(scale), _scales(x.shape[1]))),
+        output_scale=scale,
+        input_zero_point=draw(st.sampled_from([0, 0, -9, 128])),
+        output_zero_point=draw(st.sampled_from([0, 0, 5, -128])),
+        out_dtype=draw(st.sampled_from(["int8", "uint8", "int32"])),
+        rounding=draw(st.sampled_from(["up", "tflite", "tflite_once", "even"])),
+        a_min=low,
+        a_max=high,
+    )
+
+
+@st.composite
+def moved_convolutions(draw):
+    """What begins a quantised network: bytes that are moved to another zero point, and a convolution of them."""
+    inputs = draw(channels)
+    groups = inputs if inputs > 1 and draw(st.booleans()) else 1
+    outputs = inputs if groups > 1 else draw(channels)
+    zero_point = draw(st.sampled_from([0, 3, -128]))
+    x = image(draw, draw(st.sampled_from(["int8", "uint8"])), inputs, 5)
+    scales = {"input_scale": 0.5, "output_scale": draw(st.sampled_from([0.5, 0.75]))}
+    moved = call(ops.QNN_REQUANTIZE, [x], input_zero_point=128, output_zero_point=zero_point, rounding="tflite", **scales)
+    weight = weights(draw, (outputs, inputs // groups, *draw(pairs)), draw(st.sampled_from(["int8", "int16"])))
+    attributes = {"input_scale": 0.75, "kernel_scale": 0.5, "input_zero_point": zero_point, "groups": groups}
+    return call(ops.QNN_CONV2D, [moved, weight], **attributes, **_geometry(draw))
+
+
+@st.composite
+def fixed_softmax(draw):
+    x = tensors(draw, "int8")
+    scale = draw(st.sampled_from([0.001, 0.05, 0.9]))
+    return call(ops.QNN_SOFTMAX, [x], input_scale=scale, axis=draw(st.integers(0, len(x.shape) - 1)))
 
 
 @st.composite
@@ -211,6 +257,9 @@ RANDOM_KERNELS = {
     "resize": resize(),
     "quantize": quantize(),
     "dequantize": dequantize(),
+    "requantize": requantize(),
+    "moved convolution": moved_convolutions(),
+    "qnn softmax": fixed_softmax(),
     "rescale": rescaled(),
     "top k": ordered(),
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from vta.host.groups import choose_layouts, find_groups
+from vta.host.groups import choose_layouts, find_groups, with_beginnings
 from vta.host.kernels.convolution_shape import TileSource, convolution_shape, has_tile
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
 from vta.host.kernels.tiles import Tile
@@ -67,7 +67,7 @@ def host_groups(
 ) -> tuple[list[Group], dict[Node, Layout]]:
     """The operators that become one kernel each, and how the values between them lie in memory."""
     users = graph.users()
-    groups = find_groups(calls, users, kept)
+    groups = with_beginnings(find_groups(calls, users, kept), users, kept)
     return groups, choose_layouts(groups, users, kept, target.lanes(_FLOAT_BYTES), packed)
 
 

@@ -19,7 +19,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.ops.shape import PadAttributes, StridedSliceAttributes
 
-__all__ = ["choose_layouts", "find_groups", "has_kernel", "is_view"]
+__all__ = ["choose_layouts", "find_groups", "has_kernel", "is_view", "with_beginnings"]
 
 _IMAGE = 4
 _BLOCKED = ("float32", "int32", "int8")
@@ -69,6 +69,32 @@ def _can_join(
     if kind_of(node) == "elementwise":
         return source.shape == node.shape
     return group.anchor is None or not works_in_blocks(group.anchor)
+
+
+def with_beginnings(groups: Sequence[Group], users: Mapping[Node, Sequence[Node]], kept: Iterable[Node]) -> list[Group]:
+    """The groups, of which convolutions that lay their data in blocks anyway take bytes as they came and move their zero."""
+    wanted = set(kept)
+    first = {group.result: group for group in groups if len(group.nodes) == 1 and _moves_input(group.result)}
+    joined = {
+        group.nodes[0]: first[group.nodes[0].inputs[0]] for group in groups if _can_begin(group.nodes[0], first, users, wanted)
+    }
+    taken = {group.result for group in joined.values()}
+    return [
+        replace(group, nodes=(*joined[group.nodes[0]].nodes, *group.nodes)) if group.nodes[0] in joined else group
+        for group in groups
+        if group.result not in taken
+    ]
+
+
+def _moves_input(node: Node) -> bool:
+    return node.op == ops.QNN_REQUANTIZE and node.inputs[0].op == ops.INPUT
+
+
+def _can_begin(node: Node, first: Collection[Node], users: Mapping[Node, Sequence[Node]], wanted: set[Node]) -> bool:
+    if node.op != ops.QNN_CONV2D or not works_in_blocks(node):
+        return False
+    source = node.inputs[0]
+    return source in first and source not in wanted and list(users[source]) == [node]
 
 
 def choose_layouts(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
+from sys import getrefcount
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ __all__ = ["Functions", "PlanRunner", "WorkerThreads", "address"]
 Array = NDArray[Any]
 _ALIGNMENT = 64
 _LARGE_BYTES = 1 << 16
+"""From so many on it pays to begin an output where a line of the cache does."""
 
 
 def address(array: Array) -> int:
@@ -47,28 +48,21 @@ class WorkerThreads:
 
 
 class _OutputMemory:
-    """Memory of a large output, taken again once nobody has the array: the system gives new memory page by page."""
+    """Memory of an output, taken again once nobody has the array: the system gives new memory page by page."""
+
+    __slots__ = ("array", "own", "whole")
 
     def __init__(self, item: PlanTensor) -> None:
-        self._item = item
-        self._dtype = np.dtype(item.dtype)
-        self._nbytes = prod(item.shape) * self._dtype.itemsize
-        self._memory: memoryview | None = None
-        self._given: Callable[[], Array | None] = lambda: None
-
-    def array(self) -> Array:
-        """An array that nobody else has; its values are anything."""
-        item = self._item
-        if self._nbytes < _LARGE_BYTES or self._given() is not None:
-            return np.empty(item.shape, item.dtype)
-        if self._memory is None:
-            whole = np.empty(self._nbytes + _ALIGNMENT, np.uint8)
-            start = -address(whole) % _ALIGNMENT
-            # No array, so that arrays made of this one refer to it, and not past it.
-            self._memory = whole[start : start + self._nbytes].data
-        flat = np.frombuffer(self._memory, self._dtype)
-        self._given = weakref.ref(flat)
-        return flat.reshape(item.shape)
+        dtype = np.dtype(item.dtype)
+        nbytes = prod(item.shape) * dtype.itemsize
+        if nbytes < _LARGE_BYTES:
+            self.array = self.whole = np.empty(item.shape, dtype)
+        else:
+            self.whole = np.empty(nbytes + _ALIGNMENT, np.uint8)
+            start = -address(self.whole) % _ALIGNMENT
+            self.array = self.whole[start : start + nbytes].view(dtype).reshape(item.shape)
+        self.own = getrefcount(self.whole)
+        """References to the whole while nobody has an array of it, or a part of one: each of these refers to it."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +72,11 @@ class _Bench:
     table: Any
     """void *[]: the address of each place."""
     arena: Array
-    nanoseconds: Any
-    """int64_t[]: of each call."""
-    outputs: tuple[_OutputMemory, ...]
+    nanoseconds: Array
+    """Of each call."""
+    nanoseconds_pointer: Any
+    made: list[_OutputMemory]
+    """Of the outputs that are not inputs in another shape."""
 
 
 class PlanRunner:
@@ -96,32 +92,45 @@ class PlanRunner:
         for target, call, places in zip(self._calls, plan.calls, self._places, strict=True):
             target.kernel = ffi.cast("vta_host_kernel", library.addresses[call.symbol])
             target.extent, target.buffers, target.count = call.extent, places, len(call.buffers)
-        self._inputs = [item.place for item in plan.inputs]
-        self._made = [item for item in plan.outputs if item.place not in self._inputs]
+        self._inputs = tuple(item.place for item in plan.inputs)
+        self._made = tuple({item.place: item for item in plan.outputs if item.place not in self._inputs}.values())
+        made = [item.place for item in self._made]
+        self._shown = [(made.index(item.place), item.shape) for item in plan.outputs if item.place in made]
+        self._given = [
+            (at, self._inputs.index(item.place), item.shape) for at, item in enumerate(plan.outputs) if item.place in self._inputs
+        ]
         self._kernels = sorted({call.kernel for call in plan.calls})
+        self._parted = len(self._kernels) < len(plan.calls)
         self._benches: list[_Bench] = []
 
     def run(self, inputs: Sequence[Array]) -> tuple[list[Array], list[float]]:
         """Return the plan's outputs, and the seconds that each of its kernels took."""
+        # After other work has emptied the caches this takes as long as a small layer: so it does little, and that in place.
         try:
             bench = self._benches.pop()
         except IndexError:
             bench = self._new_bench()
-        made = dict(zip(self._inputs, map(np.ascontiguousarray, inputs), strict=True))
-        for item, memory in zip(self._made, bench.outputs, strict=True):
-            made[item.place] = memory.array()
-        for place, array in made.items():
-            bench.table[place] = ffi.from_buffer(array)
-        lib.vta_host_run(self._calls, len(self.plan.calls), bench.table, self._threads.handle, bench.nanoseconds)
-        seconds = self._seconds(bench.nanoseconds)
+        table, made, copies = bench.table, bench.made, []
+        for place, array in zip(self._inputs, inputs, strict=True):
+            if array.flags.c_contiguous:
+                table[place] = ffi.from_buffer(array)
+            else:
+                copies.append(np.ascontiguousarray(array))
+                table[place] = ffi.from_buffer(copies[-1])
+        for at, memory in enumerate(made):
+            if getrefcount(memory.whole) != memory.own:
+                made[at] = self._new_memory(at, table)
+        lib.vta_host_run(self._calls, len(self._places), table, self._threads.handle, bench.nanoseconds_pointer)
+        taken = bench.nanoseconds.tolist()
+        seconds = self._seconds(taken) if self._parted else [each * 1e-9 for each in taken]
+        outputs = [made[at].array.reshape(shape) for at, shape in self._shown]
+        for at, source, shape in self._given:
+            outputs.insert(at, inputs[source].reshape(shape))
         self._benches.append(bench)
-        return [made[item.place].reshape(item.shape) for item in self.plan.outputs], seconds
+        return outputs, seconds
 
-    def _seconds(self, nanoseconds: Any) -> list[float]:
-        """Of each kernel, the time of its calls."""
-        taken = ffi.unpack(nanoseconds, len(self.plan.calls))
-        if len(self._kernels) == len(taken):
-            return [each * 1e-9 for each in taken]
+    def _seconds(self, taken: list[int]) -> list[float]:
+        """Of each kernel, the time of its calls, from that of each call in nanoseconds."""
         totals = dict.fromkeys(self._kernels, 0.0)
         for call, each in zip(self.plan.calls, taken, strict=True):
             totals[call.kernel] += each * 1e-9
@@ -136,5 +145,13 @@ class PlanRunner:
                 table[at] = ffi.cast("void *", start + place.at)
             elif place.kind == "constant":
                 table[at] = ffi.cast("void *", address(self._constants[place.at]))
-        nanoseconds = ffi.new("int64_t[]", len(self.plan.calls))
-        return _Bench(table, arena, nanoseconds, tuple(map(_OutputMemory, self._made)))
+        nanoseconds = np.zeros(len(self.plan.calls), np.int64)
+        bench = _Bench(table, arena, nanoseconds, ffi.from_buffer("int64_t[]", nanoseconds), [])
+        bench.made.extend(self._new_memory(at, table) for at in range(len(self._made)))
+        return bench
+
+    def _new_memory(self, at: int, table: Any) -> _OutputMemory:
+        """Memory that nobody has, for what is made; its address is put into the table."""
+        memory = _OutputMemory(self._made[at])
+        table[self._made[at].place] = ffi.from_buffer(memory.array)
+        return memory

@@ -18,8 +18,8 @@ Array = NDArray[Any]
 
 def run_on_host(step: HostStep | KernelStep, values: list[Array | None]) -> list[StepTime]:
     """Fill the slots that a step gives; returns how long each of its operators, or kernels, took."""
-    sources = [present(values[slot]) for slot in step.sources]
-    if isinstance(step, HostStep):
+    sources = list(map(present, map(values.__getitem__, step.sources)))
+    if not isinstance(step, KernelStep):
         begun = time.perf_counter()
         values[step.target] = evaluate_node(step.node, sources)
         return [StepTime(step.node, time.perf_counter() - begun)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,28 @@ from numpy.typing import ArrayLike, NDArray
 from vta.errors import GraphError, UsageError
 from vta.ir.graph import Graph, Node
 
-__all__ = ["Inputs", "named_inputs"]
+__all__ = ["InputTypes", "Inputs", "named_inputs"]
 
 Array = NDArray[Any]
 Inputs = Mapping[str, ArrayLike] | ArrayLike
 """Values by input; or those of the only input."""
+
+
+class InputTypes:
+    """What inputs must be, worked out once: most of what is given is so already, and to see that takes little."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._types = {node.name: (np.dtype(node.dtype), node.shape) for node in nodes}
+
+    def fit(self, given: object) -> bool:
+        """Whether these are arrays of just these names, types and shapes."""
+        if type(given) is not dict or len(given) != len(self._types):
+            return False
+        for name, (dtype, shape) in self._types.items():
+            array = given.get(name)
+            if type(array) is not np.ndarray or array.dtype is not dtype or array.shape != shape:
+                return False
+        return True
 
 
 def named_inputs(graph: Graph, given: Inputs | None, named: Mapping[str, ArrayLike]) -> dict[str, Array]:

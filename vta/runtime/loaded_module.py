@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -19,13 +19,13 @@ from vta.runtime.batches import Tick, have_no_batch_axis, map_batches, map_sampl
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.frames import FramesReport, run_frames
 from vta.runtime.host_options import HostOptions
-from vta.runtime.inputs import Inputs, named_inputs
+from vta.runtime.inputs import Inputs, InputTypes, named_inputs
 from vta.runtime.module_state import ModuleState
 from vta.runtime.outputs import Outputs, result_names
 from vta.runtime.reports import BatchReport, CheckReport, RunReport
 from vta.support.dataclass import dataclass
 
-__all__ = ["LoadedModule", "RunSettings"]
+__all__ = ["DEFAULT_SETTINGS", "LoadedModule", "RunSettings"]
 
 Array = NDArray[Any]
 _Self = TypeVar("_Self", bound="LoadedModule")
@@ -43,6 +43,9 @@ class RunSettings:
     """Keep what each unit did when."""
     times: bool = True
     """Keep what each operator did, and when each instruction ran, on devices that know it."""
+
+
+DEFAULT_SETTINGS = RunSettings()
 
 
 class LoadedModule(ABC):
@@ -88,6 +91,11 @@ class LoadedModule(ABC):
         """As `run_values`, and compare with the interpreter as `check` does."""
 
     @cached_property
+    def _argument_types(self) -> InputTypes:
+        """Of the inputs that are given for a run."""
+        return InputTypes(self.compiled.graph.arguments)
+
+    @cached_property
     def state(self) -> ModuleState:
         """What the network keeps from one run to the next: read, set, saved and restored by name."""
         return ModuleState(self.compiled.graph)
@@ -119,8 +127,12 @@ class LoadedModule(ABC):
         that fails on the device those that lie there are lost: until they are set or reset, what needs them raises `DeviceError`.
         Raises `GraphError` for wrong inputs, `DeviceError` if the device fails, and `RemoteError` if a session is lost.
         """
-        settings = RunSettings(seed, limit_seconds, timeline)
-        return self._run_once(named_inputs(self.compiled.graph, inputs, named), settings)
+        plain = seed is None and limit_seconds is None and not timeline
+        settings = DEFAULT_SETTINGS if plain else RunSettings(seed, limit_seconds, timeline)
+        if named or not self._argument_types.fit(inputs):
+            inputs = named_inputs(self.compiled.graph, inputs, named)
+        given = cast("Mapping[str, Array]", inputs)
+        return self._run_from_state(given, settings) if self.compiled.graph.states else self.run_values(given, settings)
 
     def check(self, inputs: Inputs | None = None, /, *, limit_seconds: float | None = None, **named: ArrayLike) -> CheckReport:
         """Compare every VTA operator, one after the other, and then a whole run, with the interpreter. Raises like `run`.
@@ -173,10 +185,8 @@ class LoadedModule(ABC):
         seconds = time.perf_counter() - start
         return BatchReport(Outputs(outputs, self.output_names()), runs, seconds, sum(cycles) if cycles else None)
 
-    def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
+    def _run_from_state(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
         """From the states that the module keeps."""
-        if not self.compiled.graph.states:
-            return self.run_values(inputs, settings)
         with self.state.turn:
             return self._kept(self.run_values({**inputs, **self.state}, settings))
 

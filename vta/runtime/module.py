@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,12 @@ from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.gpu_check import check_kernels, nodes_of_kernels
 from vta.runtime.host_options import HostOptions, require_compiler, require_onnxruntime
 from vta.runtime.host_steps import present, run_on_host
-from vta.runtime.loaded_module import LoadedModule, RunSettings
+from vta.runtime.inputs import InputTypes
+from vta.runtime.loaded_module import DEFAULT_SETTINGS, LoadedModule, RunSettings
 from vta.runtime.loaded_region import LoadedRegion
 from vta.runtime.outputs import Outputs, output_names
 from vta.runtime.plan import Plan, RegionStep, make_plan
-from vta.runtime.reports import CheckReport, RunReport, StepTime, make_report
+from vta.runtime.reports import CheckReport, RunReport, StepTime
 from vta.runtime.resident_states import ResidentState, resident_states
 from vta.support.dataclass import dataclass
 
@@ -36,7 +37,6 @@ __all__ = ["Module"]
 Array = NDArray[Any]
 _OPTIONS = RunOptions()
 _HOST_OPTIONS = HostOptions()
-_SETTINGS = RunSettings()
 
 
 class Module(LoadedModule):
@@ -64,6 +64,7 @@ class Module(LoadedModule):
         self._loaded: list[LoadedRegion] = []
         self._closed = False
         self._quantizes = quantizes(compiled.graph)
+        self._types = InputTypes(compiled.graph.inputs)
         self._resident = {
             name: _OnDevice(self, name, state) for name, state in resident_states(compiled.graph, self._plan).items()
         }
@@ -116,12 +117,13 @@ class Module(LoadedModule):
         """See `LoadedModule.run_values`."""
         self.check_open()
         with self.device.exclusive():
-            self.check_open()
+            if self._closed:
+                self.check_open()
             return self._run(self._host_plan(), inputs, self._run_options(settings), by_operator=settings.times)
 
-    def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
+    def _run_from_state(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
         if not self._resident:
-            return super()._run_once(inputs, settings)
+            return super()._run_from_state(inputs, settings)
         with self.state.turn, self._in_use():
             held = {name: self.state.held(name) for name in self.state}
             on_device = {name for name, value in held.items() if value is self._resident.get(name)}
@@ -170,7 +172,7 @@ class Module(LoadedModule):
     def _run_options(self, settings: RunSettings) -> RunOptions:
         """Those of the module, but for what a run is told itself."""
         options = self._options
-        if settings == _SETTINGS:
+        if settings is DEFAULT_SETTINGS or settings == DEFAULT_SETTINGS:
             return options
         return replace(
             options,
@@ -189,23 +191,25 @@ class Module(LoadedModule):
     ) -> RunReport:
         """Run a plan; the states `on_device` are not written there. Where these are given, those that can stay are not read."""
         start = time.perf_counter()
-        given = check_inputs(self.compiled.graph, inputs, numbers=self._quantizes)
+        if self._quantizes or not self._types.fit(inputs):
+            checked = check_inputs(self.compiled.graph, inputs, numbers=self._quantizes)
+            inputs = {node.name: value for node, value in checked.items()}
         values = list(plan.initial)
         for node, slot in zip(self.compiled.graph.inputs, plan.inputs, strict=True):
-            values[slot] = given[node]
+            values[slot] = inputs[node.name]
         tally = _Tally()
         for step in plan.steps:
-            begun = time.perf_counter()
             if isinstance(step, RegionStep):
+                begun = time.perf_counter()
                 self._run_region(step, values, options, tally, by_operator, on_device)
                 tally.steps.append(StepTime(None, time.perf_counter() - begun))
             else:
                 tally.steps += run_on_host(step, values)
             for slot in step.dead:
                 values[slot] = None
-        outputs = Outputs((present(values[slot]) for slot in plan.outputs), self._output_names)
+        outputs = Outputs(map(present, map(values.__getitem__, plan.outputs)), self._output_names)
         host_seconds = time.perf_counter() - start - tally.seconds
-        return make_report(outputs, tally.results, tally.seconds, host_seconds, tally.steps)
+        return RunReport(outputs, tally.seconds, host_seconds, tuple(tally.results), tuple(tally.steps))
 
     def check_values(self, inputs: Mapping[str, Array], settings: RunSettings) -> CheckReport:
         """See `LoadedModule.check_values`."""
@@ -289,13 +293,15 @@ def _lost(name: str) -> Callable[[], Array]:
     return fail
 
 
-@dataclass
 class _Tally:
     """The device runs of one run of a module, and their time."""
 
-    results: list[tuple[RegionProgram, RunResult]] = field(default_factory=list)
-    seconds: float = 0.0
-    steps: list[StepTime] = field(default_factory=list)
+    __slots__ = ("results", "seconds", "steps")
+
+    def __init__(self) -> None:
+        self.results: list[tuple[RegionProgram, RunResult]] = []
+        self.seconds = 0.0
+        self.steps: list[StepTime] = []
 
 
 def _host_of(compiled: CompiledModule, host: HostOptions) -> HostOptions:

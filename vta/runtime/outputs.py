@@ -24,7 +24,7 @@ class Outputs(tuple[Array, ...]):
     def __new__(cls, arrays: Iterable[Array], names: Iterable[str]) -> Outputs:
         """As many names as arrays."""
         made = super().__new__(cls, arrays)
-        made.names = tuple(names)
+        made.names = names if type(names) is tuple else tuple(names)
         return made
 
     @overload

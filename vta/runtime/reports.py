@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from vta.runtime.outputs import Outputs
 from vta.support.dataclass import dataclass
 from vta.support.table import Rows, html_lines
 
-__all__ = ["BatchReport", "CheckReport", "LayerReport", "RunReport", "StepTime", "make_report"]
+__all__ = ["BatchReport", "CheckReport", "LayerReport", "RunReport", "StepTime"]
 
 Array = NDArray[Any]
+_NONE = Counters()
 
 
 @dataclass(frozen=True)
@@ -50,21 +51,39 @@ class RunReport:
 
     outputs: Outputs
     """The graph's outputs, in order and by name."""
-    counters: Counters
-    """Sum over all device runs."""
-    operators: dict[str, Counters]
-    """Of each VTA operator."""
-    cycles: int | None
-    """Clock cycles of all device runs, on devices that count them."""
     device_seconds: float
     """Wall time of device runs and of moving their tensors."""
     host_seconds: float
     """Wall time of everything else."""
-    device_runs: int
     results: tuple[tuple[RegionProgram, RunResult], ...] = ()
     """Each device run and the region that it ran, in order."""
     steps: tuple[StepTime, ...] = ()
     """Each step of the run, in order; () where it ran on another machine, which does not send them."""
+
+    @property
+    def device_runs(self) -> int:
+        """How many there were."""
+        return len(self.results)
+
+    @cached_property
+    def counters(self) -> Counters:
+        """Sum over all device runs."""
+        return sum((result.counters for _, result in self.results), _NONE)
+
+    @cached_property
+    def operators(self) -> dict[str, Counters]:
+        """Of each VTA operator."""
+        operators: dict[str, Counters] = {}
+        for region, result in self.results:
+            for name, found in zip(region.program.operators, result.operators, strict=False):
+                operators[name] = operators[name] + found if name in operators else found
+        return operators
+
+    @cached_property
+    def cycles(self) -> int | None:
+        """Clock cycles of all device runs, on devices that count them."""
+        counted = [result.cycles for _, result in self.results if result.cycles is not None]
+        return sum(counted) if counted else None
 
     @property
     def seconds(self) -> float:
@@ -127,31 +146,6 @@ class CheckReport:
         if self.mismatch is not None:
             return f"CheckReport: differs from the reference, first in {self.mismatch}"
         return f"CheckReport: bit-exact: {self.compared} operators and all outputs equal the reference"
-
-
-_NONE = Counters()
-
-
-def make_report(
-    outputs: Outputs,
-    results: Sequence[tuple[RegionProgram, RunResult]],
-    device_seconds: float,
-    host_seconds: float,
-    steps: Sequence[StepTime] = (),
-) -> RunReport:
-    """Sum over the device runs of one run of a module."""
-    counters = _NONE
-    operators: dict[str, Counters] = {}
-    cycles: int | None = None
-    for region, result in results:
-        counters += result.counters
-        for name, found in zip(region.program.operators, result.operators, strict=False):
-            operators[name] = operators[name] + found if name in operators else found
-        if result.cycles is not None:
-            cycles = (cycles or 0) + result.cycles
-    return RunReport(
-        outputs, counters, operators, cycles, device_seconds, host_seconds, len(results), tuple(results), tuple(steps)
-    )
 
 
 def _layers(region: RegionProgram, result: RunResult) -> list[LayerReport]:

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vta.host.groups import is_anchor
+from vta.host.groups import find_groups, is_anchor, with_beginnings
 from vta.host.kernels.group import Group, build_kernel
+from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
 from vta.host.llvm.jit import compile_program
 from vta.host.llvm.target import host_target
@@ -88,6 +89,41 @@ def test_lanes_beyond_the_last_channel_stay_zero_where_one_channel_meets_all():
     x, y = graph_input("x", (1, 5, 4, 4)), graph_input("y", (1, 1, 4, 4))
     feed = {x: normal(*x.shape), y: normal(*y.shape)}
     compare([call("add", [x, y])], None, feed, blocked_output=True, exact=True)
+
+
+@pytest.mark.parametrize("size", [(7, 7), (14, 14), (5, 37), (17, 48)])
+@pytest.mark.parametrize(("kernel", "strides"), [((3, 3), (1, 1)), ((3, 3), (2, 2)), ((5, 5), (1, 2)), ((1, 3), (2, 1))])
+def test_depthwise_convolutions_row_by_row(size, kernel, strides):
+    data, other = graph_input("data", (1, 3, *size)), graph_input("other", (1, 3, 1, 1))
+    attributes = {"groups": 3, "strides": strides, "padding": (kernel[0] // 2, kernel[1] // 2) * 2}
+    node = call("nn.conv2d", [data, constant(normal(3, 1, *kernel))], **attributes)
+    scaled = call("multiply", [node, other])
+    compare([node, scaled], node, {data: normal(*data.shape), other: normal(*other.shape)})
+
+
+def stage_names(node, layouts=None, tile=None):
+    kernel = build_kernel(Group((node,), node), layouts or {}, host_target(), tile=tile)
+    return [stage.name for stage in kernel.kernel.stages]
+
+
+def test_a_depthwise_convolution_works_in_blocks_where_its_data_lie_so_or_a_tile_is_given():
+    data = graph_input("data", (1, 32, 14, 14))
+    node = call("nn.conv2d", [data, constant(normal(32, 1, 3, 3))], groups=32)
+    assert stage_names(node) == ["prepared", "sums", "result"]
+    assert "blocks" in stage_names(node, {data: Layout(BLOCK)})
+    assert "blocks" in stage_names(node, tile=Tile(4, 1))
+
+
+def test_a_convolution_begins_with_bytes_that_are_moved():
+    x = graph_input("x", (1, 16, 5, 5), "uint8")
+    moved = call("qnn.requantize", [x], input_scale=0.5, output_scale=0.5, input_zero_point=128)
+    weight = constant(np.ones((16, 16, 1, 1), np.int8))
+    node = call("qnn.conv2d", [moved, weight], input_scale=0.5, kernel_scale=0.5)
+    for outputs, count in (((node,), 1), ((node, moved), 2)):
+        graph = Graph((x,), outputs)
+        groups = with_beginnings(find_groups(graph.calls(), graph.users(), outputs), graph.users(), outputs)
+        assert len(groups) == count
+        assert groups[-1].anchor is node
 
 
 @pytest.mark.parametrize("op", ["nn.max_pool2d", "nn.avg_pool2d"])

@@ -150,6 +150,28 @@ def test_dot_products_of_bytes(lanes):
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize(("lanes", "apart"), [(16, 16), (16, 20), (8, 8), (4, 4), (5, 16)])
+def test_dot_products_of_vectors_of_bytes_that_lie_apart(lanes, apart):
+    data, weight = Buffer("data", (7, apart), "uint8"), Buffer("weight", (2, lanes, 4), "int8")
+    axes, reduce = axes_of({"n": 3, "o": lanes}), axes_of({"k": 2, "d": 4})
+    (n, o), (k, d) = ([axis.var for axis in group] for group in (axes, reduce))
+    row = binary("add", binary("add", n, k), d)
+    product = binary("mul", cast(load(data, [row, o]), "int32"), cast(load(weight, [k, o, d]), "int32"))
+    stage = Stage(Buffer("y", (3, lanes), "int32"), axes, product, reduce, "add", const(0, "int32"))
+    got, want = run(Kernel("dot", (data, weight), (stage,)), DOT)
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "int32"])
+@pytest.mark.parametrize("lanes", [2, 5, 16])
+def test_every_second_element_of_a_row(dtype, lanes):
+    data = Buffer("data", (2 * lanes,), dtype)
+    axes = axes_of({"i": lanes})
+    stage = Stage(Buffer("y", (lanes,), dtype), axes, load(data, [binary("mul", axes[0].var, index(2))]))
+    got, want = run(Kernel("thinned", (data,), (stage,)), (Vectorize("y", "i"),))
+    np.testing.assert_array_equal(got, want)
+
+
 def test_a_dot_product_of_other_types_is_refused():
     kernel = convolution(channels=4, outputs=8)
     steps = (Reorder("sums", ("y", "x", "kh", "kw", "o", "c")), Vectorize("sums", "o"), Dot("sums", "c"))

@@ -74,6 +74,21 @@ function sums
     )
 
 
+def test_whole_vectors_are_computed_where_parts_are_read():
+    kernel = relu_twice()
+    outer, last = kernel.stages[-1].axes[:-1], kernel.stages[-1].axes[-1].name
+    steps = [
+        Split("second", last, 3, "lo", "li"),
+        ComputeAt("first", "second", "lo"),
+        Vectorize("first", kernel.stages[0].axes[-1].name, whole=True),
+    ]
+    program = lower(scheduled(kernel, steps))
+    (local,) = program.functions[0].local
+    assert local.shape == (*(1 for _ in outer), kernel.stages[0].axes[-1].extent)
+    arrays = random_arrays(kernel)
+    np.testing.assert_array_equal(run_program(program, arrays), evaluate_kernel(kernel, arrays))
+
+
 ILLEGAL = {
     "an unknown loop": ([Split("sums", "q", 2, "a", "b")], "there is no loop 'q'; there are: y, x, o, kh, kw, c"),
     "an unknown stage": ([Unroll("sum", "y")], "no stage 'sum'; its stages: sums"),
@@ -86,6 +101,10 @@ ILLEGAL = {
     "loops apart": ([Fuse("sums", "y", "o", "yo")], "does not follow"),
     "a reduction and another": ([Fuse("sums", "o", "kh", "ok")], "part of a reduction"),
     "a vector that is not innermost": ([Vectorize("sums", "o")], "innermost"),
+    "a part that would be whole": (
+        [Cache("sums", "t"), Split("t", "o", 2, "oo", "oi"), Vectorize("t", "oi", whole=True)],
+        "'oi' is no axis that could be computed whole; there are: y, x, o",
+    ),
     "a vector of a reduction": ([Vectorize("sums", "c")], "no reduction"),
     "threads inside": ([Parallel("sums", "x")], "outermost"),
     "a dot product that is not innermost": ([Dot("sums", "kw")], "the innermost loop"),

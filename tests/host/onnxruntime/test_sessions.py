@@ -26,7 +26,7 @@ BOUND = 2e-6
 """Of the largest value of a result, and of each value."""
 REFUSED = (
     ops.AVG_POOL2D, ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.COS, ops.DENSE, ops.ERF, ops.LRN, ops.PROD, ops.QNN_AVG_POOL2D,
-    ops.QNN_CONV2D_TRANSPOSE, ops.QNN_DENSE, ops.QNN_NORMALIZE, ops.QNN_SOFTMAX, ops.QNN_SOFTMAX_SHARES, ops.QNN_SOFTMAX_TERMS,
+    ops.QNN_CONV2D_TRANSPOSE, ops.QNN_DENSE, ops.QNN_NORMALIZE, ops.QNN_SOFTMAX_SHARES, ops.QNN_SOFTMAX_TERMS,
 )  # fmt: skip
 """Some of whose calls onnxruntime does not take: of double precision, of wide weights, or all."""
 
@@ -79,8 +79,8 @@ def test_a_version_that_is_too_old_is_named(monkeypatch, compiled):
 
 
 def test_an_operator_that_is_refused_is_named():
-    node = call(ops.QNN_SOFTMAX, [graph_input("x", (2, 5), "int8")], input_scale=0.1, name="classes")
-    with pytest.raises(DeviceError, match=r"onnxruntime cannot compute qnn\.softmax 'classes': it has no such operator"):
+    node = call(ops.QNN_SOFTMAX_TERMS, [graph_input("x", (2, 5), "int8")], input_scale=0.1, name="classes")
+    with pytest.raises(DeviceError, match=r"onnxruntime cannot compute qnn\.softmax_terms 'classes': it has no such operator"):
         host_graph(graph_of(node), OPTIONS)
 
 

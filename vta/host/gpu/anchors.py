@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vta.host.gpu.schedule import are_few
 from vta.host.gpu.tiling import TiledSums
-from vta.host.kernels.anchor import SUMS, Anchor, PlainAnchor, Site
+from vta.host.kernels.anchor import SUMS, AnyAnchor, PlainAnchor, Site
 from vta.host.kernels.anchors import build_anchor
 from vta.host.kernels.moves import all_of, within
 from vta.host.kernels.values import Coordinate, Value, plain_point
@@ -41,7 +41,7 @@ class TiledAnchor(PlainAnchor):
     tiled: TiledSums | None = None
 
 
-def gpu_anchor(node: Node, site: Site) -> Anchor | PlainAnchor:
+def gpu_anchor(node: Node, site: Site) -> AnyAnchor:
     """The stages of an anchor."""
     constant = len(node.inputs) > 1 and all(item.value is not None for item in node.inputs[1:])
     if node.op in (ops.CONV2D, ops.QNN_CONV2D) and constant:

@@ -16,7 +16,7 @@ from vta.host.loop.steps import Step
 from vta.host.processors import CpuTarget
 from vta.support.dataclass import dataclass
 
-__all__ = ["SUMS", "Anchor", "PlainAnchor", "Site"]
+__all__ = ["SUMS", "Anchor", "AnyAnchor", "PlainAnchor", "RowsAnchor", "Site"]
 
 SUMS = "sums"
 """Name of the stage of sums."""
@@ -34,6 +34,8 @@ class Site:
     target: CpuTarget
     tile: Tile | None = None
     """In place of the one that the model ranks first."""
+    plain_result: bool = False
+    """Whether all that the kernel reads and gives lies row by row, and results are made of the anchor's at the same places."""
 
     @property
     def lanes(self) -> int:
@@ -51,6 +53,22 @@ class PlainAnchor:
     constants: tuple[tuple[Buffer, NDArray[Any]], ...] = ()
     by_row: PlainAnchor | None = None
     """The same, where all stages are computed for a row along the last axis at a time, which stays in the nearest cache."""
+
+
+@dataclass(frozen=True)
+class RowsAnchor:
+    """Sums of an image row by row, some rows of a vector of columns at a time in registers."""
+
+    stages: tuple[Stage, ...]
+    value: Value
+    steps: tuple[Step, ...]
+    """For all stages but the last one, which stores the result."""
+    constants: tuple[tuple[Buffer, NDArray[Any]], ...]
+    together: int
+    """Rows of sums in registers."""
+    rows: int
+    """Rows, a multiple of those, for which the stages `by_rows` are computed at a time."""
+    by_rows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,3 +92,6 @@ class Anchor:
     def whole_rows(self) -> bool:
         """Whether sums are there for rows at a time."""
         return SUMS in self.by_rows
+
+
+AnyAnchor = Anchor | PlainAnchor | RowsAnchor

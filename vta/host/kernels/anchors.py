@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.host.kernels.anchor import Anchor, PlainAnchor, Site
+from vta.host.kernels.anchor import AnyAnchor, Site
 from vta.host.kernels.convolution import convolution, dense
 from vta.host.kernels.convolution_shape import is_depthwise
+from vta.host.kernels.depthwise_rows import computes_rows, depthwise_rows
 from vta.host.kernels.frames import Frame
 from vta.host.kernels.integers import Windows, integer_convolution, integer_dense
 from vta.host.kernels.matmul import computed_convolution, computed_dense, matmul, matmul2d
@@ -31,7 +32,7 @@ from vta.ir.ops.qnn import ProductAttributes, base_attributes
 
 __all__ = ["anchor_names", "build_anchor", "is_anchor", "works_in_blocks"]
 
-_Rule = Callable[[Node, Site], Anchor | PlainAnchor]
+_Rule = Callable[[Node, Site], AnyAnchor]
 
 
 def is_anchor(node: Node) -> bool:
@@ -44,7 +45,7 @@ def anchor_names() -> list[str]:
     return list(_RULES)
 
 
-def build_anchor(node: Node, site: Site) -> Anchor | PlainAnchor:
+def build_anchor(node: Node, site: Site) -> AnyAnchor:
     """The stages of an operator for which `is_anchor` holds."""
     return _RULES[node.op](node, site)
 
@@ -79,7 +80,7 @@ def _zero_point(node: Node) -> int:
     return attrs_of(node, ProductAttributes).input_zero_point if node.op.startswith("qnn.") else 0
 
 
-def _convolution(node: Node, site: Site) -> Anchor | PlainAnchor:
+def _convolution(node: Node, site: Site) -> AnyAnchor:
     attrs = base_attributes(Conv2DAttributes, node.attrs)
     zero_point = _zero_point(node)
     frame = Frame(attrs.padding, (1, 1), zero_point)
@@ -89,12 +90,14 @@ def _convolution(node: Node, site: Site) -> Anchor | PlainAnchor:
     weight = _weight(node)
     if weight.dtype.kind != "f":
         return integer_convolution(node, site, weight, windows, zero_point)
+    if computes_rows(node, site):
+        return depthwise_rows(node, site, weight)
     if attrs.groups == 1 or is_depthwise(node):
         return convolution(node, site.value(0), site.layout, weight, site.target, site.tile)
     return grouped_convolution(node, site, weight, windows)
 
 
-def _transposed(node: Node, site: Site) -> Anchor | PlainAnchor:
+def _transposed(node: Node, site: Site) -> AnyAnchor:
     attrs = base_attributes(Conv2DTransposeAttributes, node.attrs)
     zero_point = _zero_point(node)
     if not _has_constants(node):
@@ -102,7 +105,7 @@ def _transposed(node: Node, site: Site) -> Anchor | PlainAnchor:
     return transposed_convolution(node, site, attrs, zero_point)
 
 
-def _dense(node: Node, site: Site) -> Anchor | PlainAnchor:
+def _dense(node: Node, site: Site) -> AnyAnchor:
     zero_point = _zero_point(node)
     if not _has_constants(node):
         return computed_dense(node, site, zero_point)

@@ -100,11 +100,14 @@ def _packed_depthwise(weight: Array, lanes: int) -> Array:
 
 
 def _packed_dense(weight: Array, lanes: int, together: int) -> Array:
-    """Weights (O, I) as groups of output blocks, input channels, blocks, lanes: a group is read from start to end."""
+    """Weights (O, I) as groups of output blocks, blocks, input channels, lanes.
+
+    A group is read as so many streams side by side: what fetches ahead ends each of them at a page, but not all at once.
+    """
     groups = -(-len(weight) // (lanes * together))
     full = np.zeros((groups * together * lanes, weight.shape[1]), weight.dtype)
     full[: len(weight)] = weight
-    return np.ascontiguousarray(full.reshape(groups, together, lanes, -1).transpose(0, 3, 1, 2))
+    return np.ascontiguousarray(full.reshape(groups, together, lanes, -1).transpose(0, 1, 3, 2))
 
 
 def dense(node: Node, data: Value, weight: Array, target: CpuTarget, tile: Tile | None = None) -> Anchor:
@@ -120,7 +123,7 @@ def dense(node: Node, data: Value, weight: Array, target: CpuTarget, tile: Tile 
     (depth,) = axes_of({"k": weight.shape[1]})
     buffer = Buffer("weight", packed.shape, "float32")
     sums = Buffer("sums", tuple(axis.extent for axis in axes), "float32")
-    places = [binary("floordiv", o, together), depth.var, binary("mod", o, together), c]
+    places = [binary("floordiv", o, together), binary("mod", o, together), depth.var, c]
     product = binary("mul", data.at(plain_point([n, depth.var])), load(buffer, places))
     stage = Stage(sums, axes, product, (depth,), "add", const(0, "float32"))
     steps = (Reorder("sums", ("k", "n", "o", "c")), Unroll("sums", "o"), Vectorize("sums", "c"))

@@ -30,17 +30,19 @@ class Frame:
     stretch: Sequence[int] = (1, 1)
     """From one row, and one column, to the next."""
     fill: float = 0
+    every: Sequence[int] = (1, 1)
+    """Of rows, and of columns, with what lies around them, so many count as one, the first of them."""
 
     def extents(self, size: Sequence[int]) -> tuple[int, int]:
         """Height and width of the frame around data of a size."""
         top, left, bottom, right = self.padding
         high, wide = ((extent - 1) * step + 1 for extent, step in zip(size, self.stretch, strict=True))
-        return high + top + bottom, wide + left + right
+        return -(-(high + top + bottom) // self.every[0]), -(-(wide + left + right) // self.every[1])
 
     @property
     def is_plain(self) -> bool:
         """Whether there is nothing around and between."""
-        return not any(self.padding) and tuple(self.stretch) == (1, 1)
+        return not any(self.padding) and tuple(self.stretch) == tuple(self.every) == (1, 1)
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,9 @@ def framed(data: Value, layout: Layout, frame: Frame, block: int, as_bytes: bool
     channel = blocked_coordinate(b, lane, block)
     conditions: list[Expr] = []
     places: list[Coordinate] = []
-    for at, before, step, extent in zip((h, w), frame.padding[:2], frame.stretch, size, strict=True):
-        place, checks = _source(at, before, step, extent, high if at is h else wide)
+    steps_of_axes = zip(frame.padding[:2], frame.stretch, frame.every, strict=True)
+    for at, full, extent, (before, step, every) in zip((h, w), (high, wide), size, steps_of_axes, strict=True):
+        place, checks = _source(binary("mul", at, index(every)), before, step, extent, (full - 1) * every)
         places.append(Coordinate(place))
         conditions += checks
     if channels % block:
@@ -88,11 +91,11 @@ def framed(data: Value, layout: Layout, frame: Frame, block: int, as_bytes: bool
     return Framed(stored(buffer, (batch, channels, high, wide), wanted), (stage,), steps)
 
 
-def _source(at: Expr, before: int, step: int, extent: int, full: int) -> tuple[Expr, list[Expr]]:
-    """Which row of the data lies at one of the frame, and the conditions under which one does."""
+def _source(at: Expr, before: int, step: int, extent: int, end: int) -> tuple[Expr, list[Expr]]:
+    """Which row of the data lies at one of the frame, of which the last is at `end`, and the conditions under which one does."""
     place = binary("sub", at, index(before))
     last = (extent - 1) * step
-    conditions = within(place, last + 1, below=before > 0, above=full - 1 - before > last)
+    conditions = within(place, last + 1, below=before > 0, above=end - before > last)
     if step > 1:
         conditions.append(binary("eq", binary("mod", place, index(step)), index(0)))
         place = binary("floordiv", place, index(step))

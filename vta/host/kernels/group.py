@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.host.kernels.anchor import Anchor, PlainAnchor, Site
+from vta.host.kernels.anchor import AnyAnchor, PlainAnchor, Site
 from vta.host.kernels.anchors import build_anchor
 from vta.host.kernels.pointwise import is_elementwise, pointwise_value
 from vta.host.kernels.results import result_stages
@@ -61,7 +61,7 @@ class GroupKernel:
     """Of the others."""
 
 
-AnchorRule = Callable[[Node, Site], Anchor | PlainAnchor]
+AnchorRule = Callable[[Node, Site], AnyAnchor]
 """Builds the anchor of a kernel."""
 
 
@@ -70,7 +70,7 @@ class TracedGroup:
     """What a group computes, before it is said how its result is stored."""
 
     value: Value
-    anchor: Anchor | PlainAnchor | None
+    anchor: AnyAnchor | None
     sources: tuple[Node, ...]
     buffers: tuple[Buffer, ...]
     """Of the sources."""
@@ -139,8 +139,8 @@ def _by_rows(traced: TracedGroup, group: Group) -> TracedGroup:
     anchor = traced.anchor
     if not isinstance(anchor, PlainAnchor) or anchor.by_row is None:
         return traced
-    stays = all(is_elementwise(node) for node in group.nodes if node is not group.anchor)
-    return replace(traced, anchor=replace(anchor.by_row, by_row=anchor.by_row) if stays else replace(anchor, by_row=None))
+    by_row = replace(anchor.by_row, by_row=anchor.by_row) if _stays(group) else replace(anchor, by_row=None)
+    return replace(traced, anchor=by_row)
 
 
 def traced_group(
@@ -155,10 +155,10 @@ def traced_group(
             values[node] = builder.source(node, layouts.get(node, Layout()))
         return values[node]
 
-    anchor: Anchor | PlainAnchor | None = None
+    anchor: AnyAnchor | None = None
     for node in group.nodes:
         if node is group.anchor:
-            anchor = rule(node, _site(node, value_of, layouts, builder, tile))
+            anchor = rule(node, _site(group, value_of, layouts, builder, tile))
             values[node] = anchor.value
         else:
             values[node] = pointwise_value(node, [value_of(source) for source in node.inputs], builder.constant)
@@ -167,7 +167,15 @@ def traced_group(
 
 
 def _site(
-    node: Node, value_of: Callable[[Node], Value], layouts: Mapping[Node, Layout], builder: _Builder, tile: Tile | None
+    group: Group, value_of: Callable[[Node], Value], layouts: Mapping[Node, Layout], builder: _Builder, tile: Tile | None
 ) -> Site:
+    node = group.anchor
+    assert node is not None
     layout = layouts.get(node.inputs[0], Layout())
-    return Site(lambda at: value_of(node.inputs[at]), layout, builder.constant, builder.target, tile)
+    plain = _stays(group) and not any(layouts.get(item, Layout()).block for item in (group.result, *group.inputs()))
+    return Site(lambda at: value_of(node.inputs[at]), layout, builder.constant, builder.target, tile, plain)
+
+
+def _stays(group: Group) -> bool:
+    """Whether what follows the anchor leaves elements at their places."""
+    return all(is_elementwise(node) for node in group.nodes if node is not group.anchor)

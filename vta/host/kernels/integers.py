@@ -7,6 +7,7 @@ is the same for every place, as borders are filled with the zero point: the sums
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ def integer_convolution(node: Node, site: Site, weight: Array, windows: Windows,
     data = site.value(0)
     if windows.groups == len(weight) == data.shape[1] and weight.shape[1] == 1 and len(weight) > 1:
         return _depthwise(node, site, weight, windows, zero_point)
+    windows = _subsampled(windows)
     joined, groups = joined_groups(weight, windows.groups, site.lanes)
     inputs = joined.shape[1]
     block = _byte_block(inputs, groups, site)
@@ -69,7 +71,7 @@ def integer_convolution(node: Node, site: Site, weight: Array, windows: Windows,
         place = binary("add", binary("mul", first, index(-(-inputs // block))), ib)
         if in_bytes:
             iq, part, i4 = inner
-            lane = binary("add", binary("mul", iq, index(4)), i4)
+            lane = _in_fours(iq, i4)
             value = _raw(source.value, (Coordinate(n), blocked_coordinate(place, lane, block), row, column))
             return _product(value, load(buffer, [o, ib, kh, kw, iq, part, c, i4]))
         value = source.value.at((Coordinate(n), blocked_coordinate(place, inner[0], block), row, column))
@@ -83,15 +85,16 @@ def integer_convolution(node: Node, site: Site, weight: Array, windows: Windows,
         if in_bytes
         else inputs * windows.kernel[0] * windows.kernel[1]
     )
-    tile = site.tile or convolution_tiles(node.shape[3], blocks, max(depth, 1), site.target)[0]
+    tile = site.tile or convolution_tiles(node.shape[3], blocks, max(depth, 1), site.target, of_bytes=in_bytes)[0]
     constants = ((buffer, packed), start)
     return window_sums(node, site, source, windows, axes_of(reduce), product, start[0], tile, constants, dot=in_bytes)
 
 
-def _tile(node: Node, blocks: int, depth: int, site: Site) -> Tile:
-    """The best tile for sums of integers; long ones of one block only make long code."""
-    tiles = convolution_tiles(node.shape[3], blocks, max(depth, 1), site.target)
-    return next(tile for tile in tiles if tile.blocks > 1 or tile.columns <= _LONGEST_ROW)
+def _subsampled(windows: Windows) -> Windows:
+    """Of windows of one place each, the frame holds no more than these places."""
+    if tuple(windows.kernel) != (1, 1) or tuple(windows.strides) == (1, 1) or tuple(windows.frame.stretch) != (1, 1):
+        return windows
+    return replace(windows, strides=(1, 1), frame=replace(windows.frame, every=windows.strides))
 
 
 def _byte_block(inputs: int, groups: int, site: Site) -> int:
@@ -99,6 +102,11 @@ def _byte_block(inputs: int, groups: int, site: Site) -> int:
     if groups > 1:
         return next(size for size in (site.lanes, 8, 4, 2, 1) if inputs % size == 0)
     return site.lanes if inputs > site.lanes or site.layout.block == site.lanes else -(-inputs // 4) * 4
+
+
+def _in_fours(four: Expr, place: Expr) -> Expr:
+    """A position from which four it is in, and the place there."""
+    return binary("add", binary("mul", four, index(4)), place)
 
 
 def _raw(value: Value, point: Point) -> Expr:
@@ -140,9 +148,10 @@ def window_sums(
     axes = axes_of({"n": batch, "o": -(-channels // site.lanes), "y": rows, "x": columns, "c": site.lanes})
     n, o, y, x, c = (axis.var for axis in axes)
     named = {axis.name: axis.var for axis in reduce}
+    kw = named["kw"] if "kw" in named else _in_fours(named["kq"], named["i4"])
     row, column = (
-        Coordinate(binary("add", binary("mul", at, index(stride)), binary("mul", named[tap], index(dilation))))
-        for at, stride, tap, dilation in zip((y, x), windows.strides, ("kh", "kw"), windows.dilation, strict=True)
+        Coordinate(binary("add", binary("mul", at, index(stride)), binary("mul", tap, index(dilation))))
+        for at, stride, tap, dilation in zip((y, x), windows.strides, (named["kh"], kw), windows.dilation, strict=True)
     )
     sums = Buffer(SUMS, tuple(axis.extent for axis in axes), dtype)
     first = const(0, dtype) if start is None else load(start, [o, c])
@@ -156,6 +165,9 @@ def window_sums(
 
 
 def _depthwise(node: Node, site: Site, weight: Array, windows: Windows, zero_point: int) -> Anchor:
+    parts = byte_parts(weight[:, 0])
+    if site.target.has_vnni and windows.dilation[1] == 1 and parts:
+        return _depthwise_by_fours(node, site, weight, parts, windows, zero_point)
     source = framed(site.value(0), site.layout, windows.frame, site.lanes, True)
     packed = channel_rows(weight[:, 0].astype(np.int32), site.lanes)
     buffer = Buffer("weight", packed.shape, "int32")
@@ -170,6 +182,33 @@ def _depthwise(node: Node, site: Site, weight: Array, windows: Windows, zero_poi
     tile = site.tile or Tile(min(node.shape[3], _DEPTHWISE_COLUMNS), 1)
     reduce = axes_of({"kh": kernel[0], "kw": kernel[1]})
     return window_sums(node, site, source, windows, reduce, product, start[0], tile, ((buffer, packed), start))
+
+
+def _depthwise_by_fours(
+    node: Node, site: Site, weight: Array, parts: Sequence[Array], windows: Windows, zero_point: int
+) -> Anchor:
+    """Four columns of a window at a time, the last ones filled up by weights of zero."""
+    height, width = windows.kernel
+    fours = -(-width // 4)
+    top, left, bottom, right = windows.frame.padding
+    frame = replace(windows.frame, padding=(top, left, bottom, right + 4 * fours - width))
+    source = framed(site.value(0), site.layout, frame, site.lanes, True)
+    full = np.zeros((len(parts), len(weight), height, 4 * fours), np.int8)
+    full[..., :width] = parts
+    rows = channel_rows(np.moveaxis(full, 0, -1), site.lanes).reshape(-1, height, fours, 4, len(parts), site.lanes)
+    packed = np.ascontiguousarray(rows.transpose(0, 1, 2, 4, 5, 3))
+    buffer = Buffer("weight", packed.shape, "int8")
+    start = _start(weight, zero_point, True, site.lanes)
+
+    def product(point: Sequence[Expr], taps: Sequence[Expr], row: Coordinate, column: Coordinate) -> Expr:
+        n, o, c = point
+        kh, kq, part, i4 = taps
+        value = _raw(source.value, (Coordinate(n), blocked_coordinate(o, c, site.lanes), row, column))
+        return _product(value, load(buffer, [o, kh, kq, part, c, i4]))
+
+    tile = site.tile or Tile(min(node.shape[3], _LONGEST_ROW), 1)
+    reduce = axes_of({"kh": height, "kq": fours, "part": len(parts), "i4": 4})
+    return window_sums(node, site, source, windows, reduce, product, start[0], tile, ((buffer, packed), start), dot=True)
 
 
 def integer_dense(node: Node, site: Site, weight: Array, zero_point: int) -> Anchor:
@@ -188,7 +227,7 @@ def integer_dense(node: Node, site: Site, weight: Array, zero_point: int) -> Anc
     places = [axis.var for axis in reduce]
     if in_bytes:
         k, part, i4 = places
-        place = binary("add", binary("mul", k, index(4)), i4)
+        place = _in_fours(k, i4)
         product = _product(_raw(source.value, (Coordinate(n), Coordinate(place))), load(buffer, [o, k, part, c, i4]))
     else:
         product = _product(source.value.at((Coordinate(n), Coordinate(places[0]))), load(buffer, [o, places[0], c]))

@@ -12,7 +12,9 @@ from vta.host.kernels.pointwise import ConstantMaker, pointwise
 from vta.host.kernels.rescaling import (
     by_channel,
     even_levels,
+    even_real,
     multiplied,
+    multiplied_down,
     multiplied_once,
     narrowed,
     requantized,
@@ -35,6 +37,7 @@ from vta.ir.tflite_rounding import ADD_LEFT_SHIFT, quantized_multiplier
 
 __all__: list[str] = []
 
+_BYTES = ("int8", "uint8")
 _RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int32": (-(2**31), 2**31 - 1)}
 
 
@@ -109,7 +112,16 @@ def _rescaler(attrs: RequantizeAttributes | AddAttributes, scale: Any, make_cons
         return lambda value, point: _moved(even_levels(_int64(value), factor(point), np.max(ratios)), zero_point)
     if attrs.rounding != "up":
         multiply = multiplied if attrs.rounding == "tflite" else multiplied_once
-        parts = [by_channel(part, "int64", axis, make_constant) for part in quantized_multiplier(ratio)]
+        multiplier, exponent = quantized_multiplier(ratio)
+        if attrs.rounding == "tflite" and np.all(multiplier > 0) and np.all(exponent < 0):
+            halves = np.int64(1) << (-exponent.astype(np.int64) - 1)
+            factor, down, half = (
+                by_channel(part, "int64", axis, make_constant) for part in (multiplier, -exponent.astype(np.int64), halves)
+            )
+            return lambda value, point: _moved(
+                multiplied_down(_int64(value), factor(point), down(point), half(point)), zero_point
+            )
+        parts = [by_channel(part, "int64", axis, make_constant) for part in (multiplier, exponent)]
         return lambda value, point: _moved(multiply(_int64(value), *(part(point) for part in parts)), zero_point)
     if attrs.bound == 0:
         factor = by_channel(ratio, "float64", axis, make_constant)
@@ -124,11 +136,38 @@ def _rescaler(attrs: RequantizeAttributes | AddAttributes, scale: Any, make_cons
 @pointwise(ops.QNN_REQUANTIZE)
 def _requantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
     attrs = attrs_of(node, RequantizeAttributes)
+    dtype = node.inputs[0].dtype
+    if dtype in _BYTES and attrs.bound == 0 and np.all(np.asarray(attrs.input_scale) == attrs.output_scale):
+        return Value(node.shape, node.dtype, lambda point: _moved_byte(inputs[0].at(point), attrs))
+    if attrs.rounding == "even" and attrs.out_dtype in _BYTES and (dtype in _BYTES or attrs.input_zero_point == 0):
+        return _even_bytes(node, attrs, inputs[0], make_constant)
     rescale = _rescaler(attrs, attrs.input_scale, make_constant)
 
     def at(point: Point) -> Expr:
         value = _int64(inputs[0].at(point), attrs.input_zero_point)
         return narrowed(rescale(value, point), *_bounds(attrs), attrs.out_dtype)
+
+    return Value(node.shape, node.dtype, at)
+
+
+def _moved_byte(value: Expr, attrs: RequantizeAttributes) -> Expr:
+    """A byte whose scale stays: however it is rounded, a byte times one is the byte. Limits that it cannot reach are left out."""
+    moved = _moved(cast(value, "int32"), attrs.output_zero_point - attrs.input_zero_point)
+    least, most = (limit + attrs.output_zero_point - attrs.input_zero_point for limit in _RANGES[value.dtype])
+    low, high = _bounds(attrs)
+    return cast(moved, attrs.out_dtype) if low <= least and most <= high else narrowed(moved, low, high, attrs.out_dtype)
+
+
+def _even_bytes(node: Node, attrs: RequantizeAttributes, data: Value, make_constant: ConstantMaker) -> Value:
+    """Bytes of integers of up to 32 bits, products in single precision: these are limited before they become integers again."""
+    ratios = even_ratio(attrs.input_scale, attrs.output_scale)
+    factor = by_channel(ratios, "float32", attrs.axis, make_constant)
+    low, high = (float(limit - attrs.output_zero_point) for limit in _bounds(attrs))
+
+    def at(point: Point) -> Expr:
+        value = _moved(cast(data.at(point), "int32"), -attrs.input_zero_point)
+        levels = limited(even_real(value, factor(point), np.max(ratios)), low, high, "float32")
+        return cast(_moved(cast(levels, "int32"), attrs.output_zero_point), attrs.out_dtype)
 
     return Value(node.shape, node.dtype, at)
 

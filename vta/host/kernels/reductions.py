@@ -20,7 +20,9 @@ from vta.support.dataclass import dataclass
 
 __all__ = ["REDUCTIONS", "Reduced", "arg_extreme", "reduced", "reduced_rows", "reduction"]
 
-_VECTORS = 4
+_VECTORS = (4, 2, 1)
+_LATENCY_CYCLES = 4
+"""Of one step of a reduction."""
 REDUCTIONS: dict[str, Combine] = {ops.SUM: "add", ops.MEAN: "add", ops.PROD: "mul", ops.MAX: "max", ops.MIN: "min"}
 
 
@@ -130,8 +132,7 @@ def shared_loops(name: str, loops: Sequence[str]) -> tuple[Step, ...]:
 def _along_rows(name: str, data: Value, axes: Sequence[int], combine: Combine, lanes: int) -> Reduced:
     """Reduce rows by vectors: each lane by itself, then the lanes, and what is left of a row before them."""
     size = data.shape[-1]
-    # Sums that do not wait for each other, if the row is long enough for several.
-    lanes *= _VECTORS if size >= _VECTORS * lanes and lanes > 1 else 1
+    lanes *= _vectors(size, lanes)
     whole = size - size % lanes
     first: Expr = const(identity(combine, data.dtype), data.dtype)
     stages: list[Stage] = []
@@ -162,6 +163,17 @@ def _along_rows(name: str, data: Value, axes: Sequence[int], combine: Combine, l
     stages += [*halved, Stage(total, kept, load(source, [*places, lanes_left.var]), (lanes_left,), combine, start)]
     steps += [*halving, *shared_loops(total.name, [axis.name for axis in kept])]
     return Reduced(_kept(total, data, axes), tuple(stages), tuple(steps))
+
+
+def _vectors(size: int, lanes: int) -> int:
+    """Vectors of a row that are reduced side by side: so many that they need not wait for each other, and little is left over."""
+
+    def cycles(count: int) -> int:
+        together, left = divmod(size, count * lanes)
+        return together * max(count, _LATENCY_CYCLES) + left * _LATENCY_CYCLES
+
+    fitting = [count for count in _VECTORS if size >= count * lanes and lanes > 1]
+    return min(fitting, key=cycles, default=1)
 
 
 def _halved(name: str, parts: Buffer, kept: Sequence[Axis], combine: Combine) -> tuple[list[Stage], list[Step]]:

@@ -19,8 +19,10 @@ __all__ = [
     "divided_by_power_of_two",
     "doubling_high_product",
     "even_levels",
+    "even_real",
     "int64",
     "multiplied",
+    "multiplied_down",
     "multiplied_once",
     "narrowed",
     "requantized",
@@ -85,11 +87,16 @@ def even_levels(value: Expr, ratio: Expr, largest: Any) -> Expr:
 
     `largest` is the largest of the ratios.
     """
+    return cast(even_real(value, ratio, largest), "int64")
+
+
+def even_real(value: Expr, ratio: Expr, largest: Any) -> Expr:
+    """The same as a float32, which holds it exactly."""
     product = binary("mul", cast(value, "float32"), ratio)
     if not largest < _LARGEST_RATIO:
         known = select(binary("eq", product, product), product, const(0, "float32"))
         product = limited(known, -float(_LARGEST_RATIO), float(_LARGEST_RATIO), "float32")
-    return cast(unary("round_even", product), "int64")
+    return unary("round_even", product)
 
 
 def doubling_high_product(left: Expr, right: Expr) -> Expr:
@@ -111,6 +118,14 @@ def multiplied(value: Expr, multiplier: Expr, exponent: Expr) -> Expr:
     raised = limited(binary("shl", value, binary("max", exponent, int64(0))), *_INT32, "int64")
     down = binary("max", unary("neg", exponent), int64(0))
     return divided_by_power_of_two(doubling_high_product(raised, multiplier), down)
+
+
+def multiplied_down(value: Expr, multiplier: Expr, down: Expr, half: Expr) -> Expr:
+    """`multiplied` by a positive multiplier with an exponent below 0: so many bits go, of which the half is known."""
+    raised = limited(value, *_INT32, "int64")
+    high = binary("shr", binary("add", binary("mul", raised, multiplier), int64(1 << 30)), int64(31))
+    rounded = binary("add", binary("add", high, binary("shr", high, int64(63))), half)
+    return binary("shr", rounded, down)
 
 
 def multiplied_once(value: Expr, multiplier: Expr, exponent: Expr) -> Expr:

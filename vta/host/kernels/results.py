@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vta.host.kernels.anchor import SUMS, Anchor, PlainAnchor
+from vta.host.kernels.anchor import SUMS, Anchor, AnyAnchor, PlainAnchor, RowsAnchor
 from vta.host.kernels.reductions import shared_loops
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import (
@@ -31,15 +31,16 @@ _IMAGE = 4
 _Result = tuple[tuple[Stage, ...], tuple[Step, ...]]
 
 
-def result_stages(
-    value: Value, node: Node, layout: Layout, lanes: int, before: Anchor | PlainAnchor | None, in_blocks: bool
-) -> _Result:
+def result_stages(value: Value, node: Node, layout: Layout, lanes: int, before: AnyAnchor | None, in_blocks: bool) -> _Result:
     """The stages that store a value in a layout, with their steps and those that say where all before them is computed.
 
     `in_blocks` says that something is read in blocks of channels.
     """
     axes = axes_of({f"a{at}": extent for at, extent in enumerate(node.shape)})
     anchor = before if isinstance(before, Anchor) else None
+    if isinstance(before, RowsAnchor):
+        plain = value.at(plain_point([axis.var for axis in axes]))
+        return (Stage(Buffer("result", node.shape, node.dtype), axes, plain),), _image_rows_steps(before, lanes)
     if isinstance(before, PlainAnchor) and before.by_row is not None and len(axes) > 1:
         plain = value.at(plain_point([axis.var for axis in axes]))
         return (Stage(Buffer("result", node.shape, node.dtype), axes, plain),), _row_by_row_steps(axes, lanes, before.by_row)
@@ -82,6 +83,22 @@ def _row_by_row_steps(axes: Sequence[Axis], lanes: int, before: PlainAnchor) -> 
     outer = [axis.name for axis in axes[:-1]]
     attached = [ComputeAt(stage.name, "result", "_".join(outer)) for stage in before.stages]
     return (*_plain_steps(axes, lanes), *shared_loops("result", outer), *attached)
+
+
+def _image_rows_steps(before: RowsAnchor, lanes: int) -> tuple[Step, ...]:
+    """Threads share channels; what some rows need is computed for them, and the sums of a tile of them in registers."""
+    return (
+        Split("result", "a2", before.rows, "a2o", "a2i"),
+        Split("result", "a2i", before.together, "a2m", "a2t"),
+        Split("result", "a3", lanes, "a3o", "a3i"),
+        Reorder("result", ("a0", "a1", "a2o", "a2m", "a3o", "a2t", "a3i")),
+        Unroll("result", "a2t"),
+        Vectorize("result", "a3i"),
+        Fuse("result", "a0", "a1", "a0a1"),
+        Parallel("result", "a0a1"),
+        *(ComputeAt(stage, "result", "a2o") for stage in before.by_rows),
+        ComputeAt(SUMS, "result", "a3o"),
+    )
 
 
 def _blocked_steps(axes: Sequence[Axis], anchor: Anchor | None) -> tuple[Step, ...]:

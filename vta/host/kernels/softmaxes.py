@@ -20,8 +20,9 @@ from vta.ir.ops.nn_norm import SoftmaxAttributes
 from vta.ir.ops.qnn_softmax import SoftmaxAttributes as FixedSoftmaxAttributes
 from vta.ir.tflite_fixed_point import EXP_MINUS_EIGHTH, ONE, POWERS, RECIPROCAL_SLOPE, RECIPROCAL_START, THIRD
 from vta.ir.tflite_rounding import quantized_multiplier
+from vta.support.dataclass import dataclass
 
-__all__ = ["along", "fixed_softmax", "read_stage", "softmax", "stored", "whole_stage"]
+__all__ = ["FixedSoftmax", "along", "fixed_arithmetic", "fixed_softmax", "read_stage", "softmax", "stored", "whole_stage"]
 
 _LONGEST_ROW = 1 << 12
 """Values of a row that is kept on the stack."""
@@ -76,42 +77,81 @@ def read_stage(stage: Stage) -> Value:
     return Value(buffer.shape, buffer.dtype, lambda point: load(buffer, [place.whole for place in point]))
 
 
-def fixed_softmax(node: Node, site: Site) -> PlainAnchor:
-    """`qnn.softmax`, to the bit."""
-    data = site.value(0)
+@dataclass(frozen=True)
+class FixedSoftmax:
+    """The arithmetic of `qnn.softmax`, to the bit: what is made of a value, of a row's largest one, and of a row's sum."""
+
+    multiplier: int
+    exponent: int
+    least: int
+    """Values that lie further below the largest one do not count."""
+
+    def counts(self, value: Expr, largest: Expr) -> Expr:
+        """Whether a value has a share."""
+        return binary("le", int64(self.least), self._difference(value, largest))
+
+    def term(self, value: Expr, largest: Expr) -> Expr:
+        """The power of a value's distance from the largest one; int64."""
+        apart = self._difference(value, largest)
+        counts = binary("le", int64(self.least), apart)
+        scaled = multiplied(select(counts, apart, int64(0)), int64(self.multiplier), int64(self.exponent))
+        return select(counts, _exp_of_negative(scaled), int64(0))
+
+    def summand(self, term: Expr) -> Expr:
+        """What a row's sum is made of."""
+        return divided_by_power_of_two(term, int64(_SUM_BITS))
+
+    def headroom(self, total: Expr) -> Expr:
+        """By how many bits a row's sum can be shifted up."""
+        return _headroom(total)
+
+    def scale(self, total: Expr, headroom: Expr) -> Expr:
+        """One over a row's sum, of which the headroom is known."""
+        return _reciprocal(total, headroom)
+
+    def level(self, counts: Expr, term: Expr, scale: Expr, headroom: Expr) -> Expr:
+        """A value's share; int8."""
+        amount = binary("sub", int64(_SUM_BITS + 31 - 8), headroom)
+        share = divided_by_power_of_two(doubling_high_product(scale, term), amount)
+        level = narrowed(binary("add", share, int64(-128)), -128, 127, "int8")
+        return select(counts, level, const(-128, "int8"))
+
+    @staticmethod
+    def _difference(value: Expr, largest: Expr) -> Expr:
+        return binary("sub", cast(value, "int64"), cast(largest, "int64"))
+
+
+def fixed_arithmetic(node: Node) -> FixedSoftmax:
+    """That of a call."""
     attrs = attrs_of(node, FixedSoftmaxAttributes)
-    axis = attrs.axis % len(data.shape)
-    largest = reduced("largest", data, [axis], "max", site.lanes)
     ratio = min(attrs.input_scale * 2.0 ** (31 - _DIFFERENCE_BITS), 2.0**31 - 1)
     multiplier, exponent = (int(part) for part in quantized_multiplier(ratio))
     radius = ((1 << _DIFFERENCE_BITS) - 1) * 2.0 ** (31 - _DIFFERENCE_BITS) / 2.0**exponent
-    least = max(-int(np.floor(radius)), _INT32[0])
+    return FixedSoftmax(multiplier, exponent, max(-int(np.floor(radius)), _INT32[0]))
 
-    def difference(point: Point) -> Expr:
-        return binary("sub", cast(data.at(point), "int64"), cast(along(largest.value, axis, point), "int64"))
 
-    def term(point: Point) -> Expr:
-        apart = difference(point)
-        counts = binary("le", int64(least), apart)
-        scaled = multiplied(select(counts, apart, int64(0)), int64(multiplier), int64(exponent))
-        return select(counts, _exp_of_negative(scaled), int64(0))
+def fixed_softmax(node: Node, site: Site) -> PlainAnchor:
+    """`qnn.softmax`, to the bit."""
+    data = site.value(0)
+    axis = attrs_of(node, FixedSoftmaxAttributes).axis % len(data.shape)
+    rules = fixed_arithmetic(node)
+    largest = reduced("largest", data, [axis], "max", site.lanes)
 
-    terms, term_steps = stored(Value(data.shape, "int64", term), "terms", site.lanes)
+    def of_row(what: Value, point: Point) -> Expr:
+        return along(what, axis, point)
+
+    term = Value(data.shape, "int64", lambda point: rules.term(data.at(point), of_row(largest.value, point)))
+    terms, term_steps = stored(term, "terms", site.lanes)
     read = read_stage(terms)
-    shares = Value(data.shape, "int64", lambda point: divided_by_power_of_two(read.at(point), int64(_SUM_BITS)))
-    total = reduced("total", shares, [axis], "add", site.lanes)
-    headroom = whole_stage("headroom", Value(total.value.shape, "int64", lambda point: _headroom(total.value.at(point))))
-    scale = whole_stage(
-        "scale",
-        Value(total.value.shape, "int64", lambda point: _reciprocal(total.value.at(point), read_stage(headroom).at(point))),
-    )
+    total = reduced("total", Value(data.shape, "int64", lambda point: rules.summand(read.at(point))), [axis], "add", site.lanes)
+    room = Value(total.value.shape, "int64", lambda point: rules.headroom(total.value.at(point)))
+    headroom = whole_stage("headroom", room)
+    inverse = Value(room.shape, "int64", lambda point: rules.scale(total.value.at(point), read_stage(headroom).at(point)))
+    scale = whole_stage("scale", inverse)
 
     def at(point: Point) -> Expr:
-        factor, room = along(read_stage(scale), axis, point), along(read_stage(headroom), axis, point)
-        amount = binary("sub", int64(_SUM_BITS + 31 - 8), room)
-        share = divided_by_power_of_two(doubling_high_product(factor, read.at(point)), amount)
-        level = narrowed(binary("add", share, int64(-128)), -128, 127, "int8")
-        return select(binary("le", int64(least), difference(point)), level, const(-128, "int8"))
+        counts = rules.counts(data.at(point), of_row(largest.value, point))
+        return rules.level(counts, read.at(point), of_row(read_stage(scale), point), of_row(read_stage(headroom), point))
 
     stages = (*largest.stages, terms, *total.stages, headroom, scale)
     return PlainAnchor(stages, Value(node.shape, "int8", at), (*largest.steps, *term_steps, *total.steps))

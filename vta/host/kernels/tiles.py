@@ -20,6 +20,8 @@ _LARGEST_ROW = 14
 _ITEM_BYTES = 4
 _WEIGHT_BYTES = 24 * 1024
 """Of weights that are to stay in the nearest cache."""
+_POINT_BYTES = 48 * 1024
+"""Of weights, data and sums that are to stay there, where a window is one place; fewer weights stay by themselves."""
 _SUM_BYTES = 32 * 1024
 """Of sums that wait for more products."""
 _NEAR_BYTES = 96 * 1024
@@ -44,13 +46,13 @@ class Tile:
     """Of the loops over a window so many are written out, that over its columns first."""
 
 
-def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget) -> list[Tile]:
+def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget, of_bytes: bool = False) -> list[Tile]:
     """Tiles for sums of `depth` products over `columns` times `blocks` vectors, the best first.
 
     A tile keeps one register for each sum, one for each block's weights and one for the input, unless products take that from
-    memory. Its blocks leave no rest, so that threads can share them and the code stays short.
+    memory, which those `of_bytes` do not. Its blocks leave no rest, so that threads can share them and the code stays short.
     """
-    more = 0 if target.broadcasts_from_memory else 1
+    more = 0 if target.broadcasts_from_memory and not of_bytes else 1
     rooms = [
         Tile(width, count)
         for width in range(1, columns + 1)
@@ -67,12 +69,15 @@ def chunked(tile: Tile, shape: Sequence[int], window: int, in_blocks: int, targe
     """
     _, _, rows, columns = shape
     block_bytes = window * target.lanes(_ITEM_BYTES) * target.vector_bytes * tile.blocks
-    if window == 1 or in_blocks * block_bytes <= _WEIGHT_BYTES:
+    if in_blocks * block_bytes <= (_POINT_BYTES if window == 1 else _WEIGHT_BYTES):
         return tile
-    fits = max(1, _WEIGHT_BYTES // block_bytes)
-    chunk = max(count for count in range(1, min(in_blocks, fits) + 1) if in_blocks % count == 0)
     row_bytes = columns * tile.blocks * target.vector_bytes
-    return replace(tile, chunk=chunk, rows=_divisor(rows, _SUM_BYTES // row_bytes))
+    together = _divisor(rows, _SUM_BYTES // row_bytes)
+    # Where a window is one place, a tile meets its data once for each chunk.
+    data_bytes = tile.columns * target.vector_bytes
+    point_fits = (_POINT_BYTES - together * row_bytes) // (block_bytes + data_bytes)
+    fits = point_fits if window == 1 else _WEIGHT_BYTES // block_bytes
+    return replace(tile, chunk=_divisor(in_blocks, fits), rows=together)
 
 
 def row_tiles(shape: Sequence[int], window: Sequence[int], strides: Sequence[int], target: CpuTarget) -> list[Tile]:

@@ -8,7 +8,7 @@ from llvmlite import ir
 
 from vta.host.processors import CpuTarget
 
-__all__ = ["dot_product"]
+__all__ = ["by_fours", "dot_product"]
 
 _BYTE, _WORD = ir.IntType(8), ir.IntType(32)
 
@@ -28,6 +28,14 @@ def dot_product(builder: ir.IRBuilder, target: CpuTarget, total: Any, data: Any,
         )
         return builder.call(function, [total, builder.bitcast(data, kind), weights])
     return _by_widening(builder, total, data, weights)
+
+
+def by_fours(builder: ir.IRBuilder, columns: Any, lanes: int, apart: int) -> Any:
+    """Of four vectors of bytes, which begin `apart` bytes from each other, those of each lane together as an int32."""
+    places = [lane + apart * at for lane in range(lanes) for at in range(4)]
+    mask = ir.Constant(ir.VectorType(_WORD, 4 * lanes), places)
+    turned = builder.shuffle_vector(columns, ir.Constant(columns.type, ir.Undefined), mask)
+    return builder.bitcast(turned, ir.VectorType(_WORD, lanes))
 
 
 def _by_widening(builder: ir.IRBuilder, total: Any, data: Any, weights: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from vta.host.llvm.dot import dot_product
+from vta.host.llvm.dot import by_fours, dot_product
 from vta.host.llvm.scalars import binary_value, cast_value, fused_product, llvm_type, memory_type, unary_value
 from vta.host.llvm.vectors import masked_load, transposed_vectors
 from vta.host.loop.affine import Affine, affine_of
@@ -31,6 +31,9 @@ ARGUMENTS = (
 _INDEX = ir.IntType(64)
 _POINTER = ir.PointerType()
 _ALIGNMENT = 64
+_DOT_TYPES = ("uint8", "int8")
+_EVERY_SECOND, _HALVED = 2, ("float32", "int8", "uint8")
+"""How far apart lanes are that are picked out of two vectors, and types that there are instructions for."""
 _SUMS = ("contract", "reassoc")
 """Sums of floats may be fused and reordered; all else is as NumPy computes it."""
 
@@ -248,20 +251,26 @@ class _Emitter:
         operands = [node for node in walk(store.value) if isinstance(node, Load)]
         positions = [self.position(item.buffer, item.indices) for item in operands]
         steps = [(self.lane_factor(at), at.factors.get(loop.variable, 0)) for at in positions if isinstance(at, Affine)]
+        lanes, byte = self.lane.count, ir.IntType(8)
+        data_steps, weight_steps = steps if len(steps) == len(_DOT_TYPES) else ((None, 0), (None, 0))
         if (
-            [item.buffer.dtype for item in operands] != ["uint8", "int8"]
-            or steps != [(0, 1), (loop.extent, 1)]
+            tuple(item.buffer.dtype for item in operands) != _DOT_TYPES
+            or not (data_steps == (0, 1) or (data_steps[0] == 1 and data_steps[1] >= lanes))
+            or weight_steps != (loop.extent, 1)
             or loop.extent != 4
         ):
             raise LoopError(
-                f"loop {loop.variable}: a dot product takes four neighbours of a uint8 and four of an int8 for each lane"
+                f"loop {loop.variable}: a dot product takes four neighbours of a uint8 for all lanes, or four vectors of them, "
+                "and four neighbours of an int8 for each lane"
             )
         with self.named(loop.variable, 0):
-            word = self.read(self.place(operands[0].buffer, positions[0], lane=0), ir.IntType(32))
-            data = self.spread(word, "int32")
-            weights = self.read(
-                self.place(operands[1].buffer, positions[1], lane=0), ir.VectorType(ir.IntType(8), 4 * self.lane.count)
-            )
+            places = [self.place(item.buffer, at, lane=0) for item, at in zip(operands, positions, strict=True)]
+        if data_steps == (0, 1):
+            data = self.spread(self.read(places[0], ir.IntType(32)), "int32")
+        else:
+            apart = data_steps[1]
+            data = by_fours(self.builder, self.read(places[0], ir.VectorType(byte, 3 * apart + lanes)), lanes, apart)
+        weights = self.read(places[1], ir.VectorType(byte, 4 * lanes))
         total = dot_product(self.builder, self.target, self.load(Load(store.buffer, store.indices)), data, weights)
         self.write(self.place(store.buffer, self.position(store.buffer, store.indices), lane=0), total)
 
@@ -372,7 +381,17 @@ class _Emitter:
             return self.loaded(load.buffer, self.place(load.buffer, position, lane=0))
         if factor == 1:
             return self.loaded(load.buffer, self.place(load.buffer, position, lane=0), self.lane.count)
+        if factor == _EVERY_SECOND and self.mask is None and self.lane.count > 1 and load.dtype in _HALVED:
+            return self.every_second(load.buffer, position)
         return self.by_lane(load, load.dtype)
+
+    def every_second(self, buffer: Buffer, position: Affine | Expr) -> Any:
+        """Every second element, out of two vectors that end where the last one of them is."""
+        assert self.lane is not None
+        count = self.lane.count
+        halves = [self.loaded(buffer, self.place(buffer, position, lane=lane), count) for lane in (0, count // 2)]
+        places = [2 * at if 2 * at < count else count + 2 * at - 2 * (count // 2) for at in range(count)]
+        return self.builder.shuffle_vector(*halves, ir.Constant(ir.VectorType(ir.IntType(32), count), places))
 
     def loaded(self, buffer: Buffer, place: Any, count: int = 0) -> Any:
         """An element, or `count` neighbours, of which only those of the mask are read where there is one."""

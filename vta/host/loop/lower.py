@@ -294,7 +294,11 @@ class _Work:
                 if item.buffer is producer.output:
                     for dimension, position in enumerate(item.indices):
                         found[dimension].append(self.range(substitute(position, values), open_loops, producer))
-        return [_union(ranges, producer) for ranges in found]
+        whole = self.emitter.state.orders[producer.name].whole
+        return [
+            (Affine(), axis.extent) if axis.name == whole else _union(ranges, producer)
+            for axis, ranges in zip(producer.axes, found, strict=True)
+        ]
 
     def range(self, position: Expr, open_loops: Mapping[str, int], producer: Stage) -> tuple[Affine, int]:
         """First position that is read, and how many from there on."""

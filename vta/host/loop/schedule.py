@@ -54,6 +54,8 @@ class LoopOrder:
     attached: ComputeAt | None = None
     shared: bool = False
     """Whether threads have its small buffer together."""
+    whole: str = ""
+    """The axis that is computed whole, however much of it is read."""
 
     def kind(self, loop: str) -> LoopKind:
         """How a loop runs."""
@@ -125,12 +127,22 @@ def _apply(state: Scheduled, step: Step) -> Scheduled:
         case Unroll() | Vectorize() | Transpose() | Parallel() | Dot():
             _require_loop(order, step.loop)
             new = replace(order, kinds={**order.kinds, step.loop: _KINDS[type(step)]})
+            if isinstance(step, Vectorize) and step.whole:
+                new = replace(new, whole=_whole_axis(state.kernel.stage(step.stage), step))
     return replace(state, orders={**state.orders, step.stage: new})
 
 
 _KINDS: dict[type, LoopKind] = {
     Unroll: "unrolled", Vectorize: "vectorized", Transpose: "transposed", Parallel: "parallel", Dot: "dot",
 }  # fmt: skip
+
+
+def _whole_axis(stage: Stage, step: Vectorize) -> str:
+    """The axis of a stage that a step wants whole."""
+    names = [axis.name for axis in stage.axes]
+    if step.loop not in names:
+        raise LoopError(f"loop {step.loop!r} is no axis that could be computed whole; there are: {', '.join(names)}")
+    return step.loop
 
 
 def _require_loop(order: LoopOrder, *loops: str) -> None:

@@ -69,10 +69,15 @@ class Unroll:
 
 @dataclass(frozen=True)
 class Vectorize:
-    """Run the innermost loop as one operation on vectors."""
+    """Run the innermost loop as one operation on vectors.
+
+    With `whole` the loop is an axis of a stage that is computed inside another one, and all of it is computed even where less is
+    read: whole vectors take less than parts of them.
+    """
 
     stage: str
     loop: str
+    whole: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from vta.host.kernels.pointwise import pointwise_value
 from vta.host.kernels.quantized_pools import mean_levels
+from vta.host.kernels.softmaxes import along, fixed_arithmetic
 from vta.host.kernels.values import Point, Value, plain_point
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, const, load
 from vta.host.onnxruntime.writer import ModelWriter, Tensor, refusal
 from vta.ir import names as ops
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.qnn_softmax import SoftmaxAttributes
 
-__all__ = ["elementwise", "mean_of_levels"]
+__all__ = ["elementwise", "fixed_softmax", "mean_of_levels"]
 
 _WIDE_BITS = 63
 _NARROW = ("int8", "uint8", "int16")
@@ -46,6 +48,30 @@ def mean_of_levels(writer: ModelWriter, node: Node, sums: Tensor) -> Tensor:
     value = held.value(node.shape, sums.dtype, sums)
     levels = mean_levels(node, held.constant)
     return _Expressions(writer, node, held.tensors).written(levels(value.at(_point(node)), _point(node)))
+
+
+def fixed_softmax(writer: ModelWriter, node: Node, inputs: Sequence[Tensor]) -> Tensor:
+    """Write `qnn.softmax`: the rules of the kernel, around reductions of rows."""
+    rules = fixed_arithmetic(node)
+    axis = attrs_of(node, SoftmaxAttributes).axis % len(node.shape)
+    point, held = _point(node), _Held(writer)
+    expressions = _Expressions(writer, node, held.tensors)
+    row = tuple(1 if at == axis else size for at, size in enumerate(node.shape))
+
+    def over_rows(kind: str, value: Tensor) -> Expr:
+        made = writer.apply(kind, [value, writer.integers([axis])], "int64", keepdims=1)
+        return along(held.value(row, "int64", made), axis, point)
+
+    def kept(shape: tuple[int, ...], value: Expr) -> Value:
+        return held.value(shape, value.dtype, expressions.written(value))
+
+    data = held.value(node.shape, "int8", inputs[0]).at(point)
+    largest = over_rows("ReduceMax", writer.cast(inputs[0], "int64"))
+    term = kept(node.shape, rules.term(data, largest)).at(point)
+    total = over_rows("ReduceSum", expressions.written(rules.summand(term)))
+    headroom = along(kept(row, rules.headroom(total)), axis, point)
+    scale = along(kept(row, rules.scale(total, headroom)), axis, point)
+    return expressions.written(rules.level(rules.counts(data, largest), term, scale, headroom))
 
 
 def _point(node: Node) -> Point:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from vta.host.kernels.quantized_pools import averages_reals
-from vta.host.onnxruntime.expressions import mean_of_levels
+from vta.host.onnxruntime.expressions import fixed_softmax, mean_of_levels
 from vta.host.onnxruntime.writer import ModelWriter, Tensor, refusal
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
@@ -169,6 +169,7 @@ REDUCTIONS: dict[str, Callable[[ModelWriter, Node, Sequence[Tensor]], Tensor]] =
     ops.GLOBAL_MAX_POOL2D: _over_images("ReduceMax"),
     ops.SOFTMAX: _softmax,
     ops.LOG_SOFTMAX: _softmax,
+    ops.QNN_SOFTMAX: fixed_softmax,
     ops.LRN: _lrn,
 }
 """Writes an operator by its name."""

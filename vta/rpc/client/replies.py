@@ -17,7 +17,7 @@ from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.runtime.compare import Mismatch
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.outputs import Outputs, output_names
-from vta.runtime.reports import CheckReport, RunReport, make_report
+from vta.runtime.reports import CheckReport, RunReport
 from vta.support.shorten import printable
 
 __all__ = ["check_from_reply", "gpu_from_reply", "report_from_reply"]
@@ -42,7 +42,8 @@ def report_from_reply(compiled: CompiledModule, reply: pb.RunReply, arrays: Mapp
         if run.region >= len(compiled.regions):
             raise RemoteError(f"the server ran region {run.region}; the module has {len(compiled.regions)}")
         results.append((compiled.regions[run.region], _run_result(run, index, arrays)))
-    return make_report(Outputs(outputs, output_names(compiled.graph)), results, reply.device_seconds, reply.host_seconds)
+    named = Outputs(outputs, output_names(compiled.graph))
+    return RunReport(named, reply.device_seconds, reply.host_seconds, tuple(results))
 
 
 def check_from_reply(report: RunReport, reply: pb.CheckReply) -> CheckReport:
