@@ -171,18 +171,7 @@ class _Builder:
         source_node = self._fused.sources[0]
         source = self._tensor_of(source_node)
         if root.op == ops.SUM_POOL2D:
-            pool = attrs_of(root, SumPool2DAttributes)
-            block = (pool.factor * np.eye(self._hw.block, dtype=np.int8))[None, None, None, None]
-            term = GemmTerm(
-                source,
-                block,
-                diagonal=True,
-                strides=pool.strides,
-                padding=pool.padding[:2],
-                window=pool.pool_size,
-                is_transfer=True,
-            )
-            return [term], 0
+            return [self._window_sum(source, attrs_of(root, SumPool2DAttributes))], 0
         weights = root.inputs[1].value
         assert weights is not None
         if root.op == ops.DENSE:
@@ -225,6 +214,24 @@ class _Builder:
         top, left = attrs_of(root, Conv2DTransposeAttributes).padding[:2]
         moved = np.roll(values.astype(np.int64), (-top, -left), axis=(1, 2))
         return [Step(AluOp.ADD, PerChannel(moved if moved[0].size > 1 else moved[:, 0, 0]))]
+
+    def _window_sum(self, source: Tensor, pool: SumPool2DAttributes) -> GemmTerm:
+        """The sum of windows times a factor: three neighboring columns in one product, where DEPTHWISE has them."""
+        block, (height, width) = self._hw.block, pool.pool_size
+        tapped = self._hw.capabilities.depthwise and width == DEPTHWISE_TAPS
+        weights = np.zeros((block, block), np.int8) if tapped else pool.factor * np.eye(block, dtype=np.int8)
+        if tapped:
+            weights[:DEPTHWISE_TAPS] = pool.factor
+        return GemmTerm(
+            source,
+            weights[None, None, None, None],
+            diagonal=True,
+            strides=pool.strides,
+            padding=pool.padding[:2],
+            window=(height, 1) if tapped else (height, width),
+            taps=DEPTHWISE_TAPS if tapped else 1,
+            is_transfer=True,
+        )
 
     def _has_depthwise(self, root: Node, weights: Array) -> bool:
         """Whether DEPTHWISE computes a convolution: one with three neighboring columns for each channel."""
