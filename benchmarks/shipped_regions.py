@@ -14,12 +14,14 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from benchmarks.shipped_records import known_records, write
 from benchmarks.units import chosen
-from vta.codegen.interleave import pairs_of
+from vta.codegen.interleave import can_take_turns, pairs_of
 from vta.codegen.region_timing import RegionTimer
+from vta.codegen.take_turns import schedules_together
 from vta.compiler.compile import compile_model, graph_regions
 from vta.compiler.schedules import Schedules
 from vta.config.hardware import HardwareConfig
@@ -30,7 +32,7 @@ from vta.records.measurement import Measurement
 from vta.records.region import choice_records, region_identity
 from vta.records.shipped import SHIPPED
 from vta.records.workload import workload_of
-from vta.schedule.choose import choose_schedule
+from vta.schedule.choose import choose_schedule, fastest_schedules
 from vta.schedule.resources import broken_limits
 from vta.schedule.schedule import Schedule
 from vta.schedule.strips import row_strips
@@ -42,6 +44,8 @@ CONFIG = "sim_rq"
 _ROWS = (1, 2, 3, 4, 5, 7, 8, 10, 14, 20, 28)
 _SMALLER = (("inp", "acc"), ("inp",), ("acc",), ("inp", "inp", "acc", "acc"), ("acc", "acc"), ("inp", "acc", "acc"))
 """Buffers that are halved for the compiler's choice."""
+_FASTEST = 24
+"""Schedules that are the fastest by estimate."""
 _LAGS = (2, 3, 5, 8)
 _SMALL = 4_000_000
 """Cycles of a region that is timed whole for every choice."""
@@ -62,7 +66,9 @@ def candidates(operator: GemmOperator, current: Schedule, hw: HardwareConfig) ->
     for rows in _ROWS:
         if (strips := row_strips(operator, rows, hw)) is not None:
             yield from (strips, replace(strips, inp_slots=2 * strips.inp_slots), replace(strips, weights_outer=True))
+    yield from fastest_schedules(operator, hw, _FASTEST)
     yield replace(current, weights_outer=not current.weights_outer)
+    yield replace(current, skip_padding=not current.skip_padding)
     for factor in (2, 0.5):
         yield replace(current, inp_slots=max(1, int(current.inp_slots * factor)))
         yield replace(current, wgt_slots=max(1, int(current.wgt_slots * factor)))
@@ -110,13 +116,31 @@ class Search:
                 tried += [replace(schedule, turns=lag) for lag in _LAGS if schedule.turns]
                 for other in dict.fromkeys(tried):
                     self._offer(index, operator.tuned, other)
+                self._offer_turns(index)
+
+    def _offer_turns(self, index: int) -> None:
+        """Let an operator take turns with the next one, in place of those that they take with others, or by other schedules."""
+        first, second = (*self._region.operators, None)[index : index + 2]
+        if second is None or not can_take_turns(first, second):
+            return
+        assert isinstance(first, GemmOperator), "operators that take turns multiply"
+        assert isinstance(second, GemmOperator), "the second too"
+        for schedules, lag in product(schedules_together(first, second, self._hw), _LAGS):
+            choice = [*self.best[:index], replace(schedules[0], turns=lag), schedules[1], *self.best[index + 2 :]]
+            before = choice[index - 1] if index else None
+            if before is not None:
+                choice[index - 1] = replace(before, turns=0)
+            self._take(tuple(choice), index)
 
     def _offer(self, index: int, operator: GemmOperator, schedule: Schedule) -> None:
         if broken_limits(operator.laid_out(schedule), schedule, self._hw):
             return
         choice = (*self.best[:index], schedule, *self.best[index + 1 :])
-        if len(self._pairs(choice)) < len(self._pairs(self.best)):
-            return
+        if len(self._pairs(choice)) >= len(self._pairs(self.best)):
+            self._take(choice, index)
+
+    def _take(self, choice: Choice, index: int) -> None:
+        """Keep a choice if it takes fewer cycles."""
         try:
             cycles = self._timer.cycles(choice) if self._helps_near(choice, index) else self.cycles
         except CompileError:
