@@ -10,6 +10,7 @@ schedule of one operator at a time, and keeps what the cycle engine likes better
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -47,6 +48,12 @@ _SMALLER = (("inp", "acc"), ("inp",), ("acc",), ("inp", "inp", "acc", "acc"), ("
 _FASTEST = 24
 """Schedules that are the fastest by estimate."""
 _LAGS = (2, 3, 5, 8)
+_MOST_TOGETHER = 3
+"""Operators that change together."""
+_TURNS = 0.3
+"""How often a schedule that is drawn takes turns."""
+_WORSE = 0.003
+"""How much worse than the last choice one may be at first."""
 _SMALL = 4_000_000
 """Cycles of a region that is timed whole for every choice."""
 
@@ -117,6 +124,36 @@ class Search:
                 for other in dict.fromkeys(tried):
                     self._offer(index, operator.tuned, other)
                 self._offer_turns(index)
+        self._wander(end)
+
+    def _wander(self, end: float) -> None:
+        """Change neighbors together at random, also from choices that are a little worse than the best: the later, the less."""
+        begin = time.monotonic()
+        rng, pools = random.Random(0), self._pools()
+        current, cycles = self.best, self.cycles
+        while pools and (left := end - time.monotonic()) > 0:
+            first = rng.choice(list(pools))
+            window = [index for index in range(first, first + rng.randint(1, _MOST_TOGETHER)) if index in pools]
+            choice = list(current)
+            for index in window:
+                choice[index] = replace(rng.choice(pools[index]), turns=rng.choice((0, *_LAGS)) if rng.random() < _TURNS else 0)
+            try:
+                found = self._timer.cycles(choice)
+            except CompileError:
+                continue
+            if found < cycles * (1 + _WORSE * left / (end - begin)):
+                current, cycles = tuple(choice), found
+            if found < self.cycles:
+                self.best, self.cycles = current, found
+
+    def _pools(self) -> dict[int, list[Schedule]]:
+        """By position: the schedules to draw from."""
+        pools = {}
+        for index, (operator, schedule) in enumerate(zip(self._region.operators, self.best, strict=True)):
+            if (tuned := operator.tuned) is not None and schedule is not None:
+                found = dict.fromkeys((schedule, *candidates(tuned, schedule, self._hw)))
+                pools[index] = [each for each in found if not broken_limits(tuned.laid_out(each), each, self._hw)]
+        return pools
 
     def _offer_turns(self, index: int) -> None:
         """Let an operator take turns with the next one, in place of those that they take with others, or by other schedules."""
