@@ -36,13 +36,13 @@ from vta.ir.ops.qnn import (
 )
 from vta.ir.tflite_rounding import ADD_LEFT_SHIFT, add_rescaled, mean_multiplier, quantized_multiplier
 from vta.quantization.bounds import added_constant, interval
-from vta.quantization.lowering.rescale import rescaled, shifted_once
+from vta.quantization.lowering.rescale import rescaled
 from vta.quantization.requantize.pair_sums import FactoredSum, fit_pair
 from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps, searched_steps
 from vta.quantization.requantize.threshold_fit import fit, fit_once
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, ThresholdFit, Thresholds, thresholds_of
 from vta.quantization.requantize.unit import UnitParameters, fit_unit, fits_unit
-from vta.quantization.requantize.unit_sums import fit_unit_sum
+from vta.quantization.requantize.unit_sums import UnitSum, fit_unit_sum
 from vta.support.dataclass import dataclass
 
 __all__ = ["Rules", "lower_tflite"]
@@ -296,16 +296,13 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     if rules.requantizes:
         unit = fit_unit_sum(wanted, key, ratios, attrs.a_min, attrs.a_max, attrs.output_zero_point)
         if unit is not None:
-            value = _with_terms(None, inputs, (unit.lhs, unit.rhs), name)
-            return _rescaled(node, value, unit.parameters, unit.term, attrs.output_zero_point)
+            return _unit_sum(node, inputs, unit)
+        if attrs.rounding == "tflite":
+            return _rescaled_sum(node, inputs)
     try:
         found = fit_pair(wanted, key, *ratios, attrs.a_min, attrs.a_max, multiplies=rules.multiplies)
     except CompileError:
         return None
-    if rules.requantizes and isinstance(found, FactoredSum):
-        return _rescaled_factored_sum(node, inputs, found)
-    if rules.requantizes and attrs.rounding == "tflite":
-        return _rescaled_sum(node, inputs)
     if isinstance(found, FactoredSum):
         rules.diagnostics.add(WRAPS, name, "its steps wrap modulo 2^32 by design")
         first, second = zip(found.lhs, found.rhs, strict=True)
@@ -322,17 +319,14 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     return call(ops.CAST, [call(ops.CLIP, [value], name, a_min=attrs.a_min, a_max=attrs.a_max)], name, dtype="int8")
 
 
-def _rescaled_factored_sum(node: Node, inputs: tuple[Node, ...], found: FactoredSum) -> Node:
-    """A factored sum that the requantize unit shifts; its start is a part of the bias."""
-    attrs, name = attrs_of(node, AddAttributes), node.name
-    unit = shifted_once(np.int64(1), np.int64(found.shift))
-    assert unit is not None, "no shift of a factored sum is too large"
-    first, second = zip(found.lhs, found.rhs, strict=True)
+def _unit_sum(node: Node, inputs: tuple[Node, ...], found: UnitSum) -> Node:
+    """A sum of multiples that the requantize unit rescales."""
+    name = node.name
+    (first, second), factor = zip(found.lhs, found.rhs, strict=True), found.factor
     value = _with_terms(None, inputs, first, name)
-    value = call(ops.MULTIPLY, [value, constant(np.int32(found.factor), name)], name)
-    value = _with_terms(value, inputs, second, name)
-    bias = np.array([found.start * found.factor - (1 << found.shift >> 1)], np.int64)
-    return rescaled(value, *unit, name, correction=wrap32(bias), once=True, a_min=attrs.a_min, a_max=attrs.a_max)
+    if factor:
+        value = _with_terms(call(ops.MULTIPLY, [value, constant(np.int32(factor), name)], name), inputs, second, name)
+    return _rescaled(node, value, found.parameters, found.term, attrs_of(node, AddAttributes).output_zero_point)
 
 
 def _rescaled_sum(node: Node, inputs: tuple[Node, ...]) -> Node:

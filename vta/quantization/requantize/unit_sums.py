@@ -7,6 +7,7 @@ factors has to be right, and small ones do more often than where only a shift fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,10 @@ _DIGIT, _TWO_DIGITS = 127, 127 * 0x101
 _DIGIT_BITS = 8
 _WIDE = np.arange(1 << 13, _TWO_DIGITS + 1)
 """Factors of two digits that make up for each other's roundings."""
+_MULTIPLIERS = np.arange(1 << 13, 1 << 15)
+"""Those of the ALU that are tried: small enough for an instruction to hold."""
+_LARGEST_SUM = (1 << 24) - (1 << 16)
+"""Of both factors, so that no sum of two int8 tensors leaves int32."""
 _TRIED = 24
 """Factors of each kind, those with the nearest ratio."""
 _LARGEST_INPUT = 128
@@ -34,8 +39,11 @@ _LARGEST_INPUT = 128
 class UnitSum:
     """The integers, and how the unit scales the sum."""
 
-    lhs: int
-    rhs: int
+    lhs: tuple[int, int]
+    """What x is multiplied by before and after the multiplication of the sum by `factor`."""
+    rhs: tuple[int, int]
+    factor: int
+    """0 where there is no such multiplication, and no second part."""
     term: int
     parameters: UnitParameters
 
@@ -51,40 +59,68 @@ def fit_unit_sum(
 
     def search() -> Arrays:
         found = _search(conditions_of(make(), low, high), ratios, zero_point)
-        return {"sum": np.array([] if found is None else [*found], np.int64)}
+        if found is None:
+            return {"sum": np.array([], np.int64)}
+        parameters = found.parameters
+        numbers = *found.lhs, *found.rhs, found.factor, found.term, *parameters.multiplier.tolist(), *parameters.shift.tolist()
+        return {"sum": np.array(numbers, np.int64)}
 
     key = b"\0".join([code_digest(Path(__file__)), f"{ratios!r} {low} {high} {zero_point}".encode(), key])
     numbers = remembered("unit_sums", key, search)["sum"].tolist()
     if not numbers:
         return None
-    lhs, rhs, term, multiplier, shift = numbers
-    return UnitSum(lhs, rhs, term, UnitParameters(np.array([multiplier]), np.array([shift]), once=True))
+    *factors, factor, term, multiplier, shift = numbers
+    parameters = UnitParameters(np.array([multiplier]), np.array([shift]), once=True)
+    return UnitSum((factors[0], factors[1]), (factors[2], factors[3]), factor, term, parameters)
 
 
-def _search(at: Conditions, ratios: tuple[float, float], zero_point: int) -> tuple[int, int, int, int, int] | None:
-    for lhs, rhs in _factors(ratios):
+def _search(at: Conditions, ratios: tuple[float, float], zero_point: int) -> UnitSum | None:
+    for first, second, factor in chain(_small_factors(ratios), _products(ratios)):
+        lhs, rhs = (high * (factor or 1) + low for high, low in zip(first, second, strict=True))
         scale = (ratios[0] + ratios[1]) / (lhs + rhs)
         multiplier, exponent = quantized_multiplier(np.array([scale]))
         parameters = UnitParameters(multiplier, -exponent, once=True)
         term = _term(at, (lhs, rhs), zero_point, parameters)
         if term is not None and fits_unit(parameters, _LARGEST_INPUT * (lhs + rhs) + abs(term)):
-            return lhs, rhs, term, int(multiplier[0]), int(-exponent[0])
+            return UnitSum((first[0], second[0]), (first[1], second[1]), factor, term, parameters)
     return None
 
 
-def _factors(ratios: tuple[float, float]) -> Iterator[tuple[int, int]]:
+_Pair = tuple[int, int]
+
+
+def _small_factors(ratios: tuple[float, float]) -> Iterator[tuple[_Pair, _Pair, int]]:
     """Factors whose ratio is nearly the wanted one: of a digit each, then with a digit for one of them, then with two each."""
     wanted = ratios[0] / ratios[1]
     digits = np.arange(1, _DIGIT + 1)
-    for numbers, most in ((digits, _DIGIT), (np.concatenate([digits, digits << _DIGIT_BITS]), _TWO_DIGITS), (_WIDE, _TWO_DIGITS)):
-        pairs = [(numbers, other) for other in _beside(numbers / wanted)] + [
-            (other, numbers) for other in _beside(numbers * wanted)
-        ]
+    either = np.concatenate([digits, digits << _DIGIT_BITS])
+    for numbers, most in ((digits, _DIGIT), (either, _TWO_DIGITS), (_WIDE, _TWO_DIGITS)):
+        pairs = [(numbers, other) for other in _beside(numbers / wanted)]
+        pairs += [(other, numbers) for other in _beside(numbers * wanted)]
         lhs, rhs = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
         kept = (np.minimum(lhs, rhs) >= 1) & (np.maximum(lhs, rhs) <= most)
         lhs, rhs = lhs[kept], rhs[kept]
         order = np.argsort(np.abs(lhs / rhs / wanted - 1), kind="stable")[:_TRIED]
-        yield from dict.fromkeys(zip(lhs[order].tolist(), rhs[order].tolist(), strict=True))
+        yield from (((left, right), (0, 0), 0) for left, right in zip(lhs[order].tolist(), rhs[order].tolist(), strict=True))
+
+
+def _products(ratios: tuple[float, float]) -> Iterator[tuple[_Pair, _Pair, int]]:
+    """Factors with a number in common: one is a product with it, and the other within a digit of one."""
+    for swapped in (False, True):
+        wanted = ratios[0] / ratios[1] if swapped else ratios[1] / ratios[0]
+        own = np.arange(1, _DIGIT + 1)[:, None]
+        beside = np.rint(own * wanted)
+        low = np.rint(own * _MULTIPLIERS * wanted) - beside * _MULTIPLIERS
+        there = (np.abs(low) <= _DIGIT) & (beside >= 1) & (beside <= _DIGIT) & ((own + beside) * _MULTIPLIERS < _LARGEST_SUM)
+        rows, columns = np.nonzero(there)
+        one = own[rows, 0] * _MULTIPLIERS[columns]
+        other = beside[rows, 0] * _MULTIPLIERS[columns] + low[rows, columns]
+        order = np.argsort(np.abs(other / one / wanted - 1), kind="stable")[:_TRIED]
+        for row, column in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
+            first, second = (row + 1, int(beside[row, 0])), (0, int(low[row, column]))
+            yield (
+                (first[::-1], second[::-1], int(_MULTIPLIERS[column])) if swapped else (first, second, int(_MULTIPLIERS[column]))
+            )
 
 
 def _beside(values: Array) -> tuple[Array, Array]:
