@@ -46,15 +46,22 @@ def choose_schedule(operator: GemmOperator, hw: HardwareConfig) -> Schedule:
     raise CompileError(f"{operator.name}: no schedule fits {hw.model}: {'; '.join(reasons)}")
 
 
-def fastest_schedules(operator: GemmOperator, hw: HardwareConfig, count: int) -> list[Schedule]:
-    """Up to `count` schedules that fit `hw` and take whole kernels at a time: the fastest by estimate, whatever they move."""
+def fastest_schedules(operator: GemmOperator, hw: HardwareConfig, count: int, *, one_tile: bool = False) -> list[Schedule]:
+    """Up to `count` schedules that fit `hw` and take whole kernels at a time: the fastest by estimate, whatever they move.
+
+    With `one_tile` the accumulator holds one tile in place of two, and the estimate is as if there were two as large.
+    """
     operator = operator.flattened
     kernel, buffers = kernel_splits(operator)[0], Buffers.of(hw)
+    if one_tile:
+        buffers = replace(buffers, acc=2 * buffers.acc)
     sizes, outer = _tilings(operator, kernel, buffers)
     found = estimate(operator, hw, buffers, sizes, outer)
     order = np.flatnonzero(found.valid)
     order = order[np.lexsort((found.moved[order], found.cycles[order]))][:_CHECKED]
-    fitting = (each for each in _schedules(found, sizes, outer, kernel, order) if not broken_limits(operator, each, hw))
+    ranked = _schedules(found, sizes, outer, kernel, order)
+    alone = (replace(each, acc_slots=1) if one_tile else each for each in ranked)
+    fitting = (each for each in alone if not broken_limits(operator, each, hw))
     return [replace(each, skip_padding=pays_to_skip_padding(operator, each, hw)) for each in islice(fitting, count)]
 
 
