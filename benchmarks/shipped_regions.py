@@ -13,7 +13,7 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -39,13 +39,13 @@ from vta.schedule.schedule import Schedule
 from vta.schedule.strips import row_strips
 from vta.schedule.tile_sizes import equal_sizes
 from vta.tile.gemm_operator import GemmOperator
-from vta.tile.operator import RegionOperators
+from vta.tile.operator import RegionOperators, TileOperator
 
 CONFIG = "sim_rq"
 _ROWS = (1, 2, 3, 4, 5, 7, 8, 10, 14, 20, 28)
 _SMALLER = (("inp", "acc"), ("inp",), ("acc",), ("inp", "inp", "acc", "acc"), ("acc", "acc"), ("inp", "acc", "acc"))
 """Buffers that are halved for the compiler's choice."""
-_FASTEST = 24
+_FASTEST = 12
 """Schedules that are the fastest by estimate."""
 _LAGS = (2, 3, 5, 8)
 _MOST_TOGETHER = 3
@@ -54,7 +54,7 @@ _TURNS = 0.3
 """How often a schedule that is drawn takes turns."""
 _WORSE = 0.003
 """How much worse than the last choice one may be at first."""
-_SMALL = 4_000_000
+_SMALL = 500_000
 """Cycles of a region that is timed whole for every choice."""
 
 Choice = tuple[Schedule | None, ...]
@@ -100,6 +100,10 @@ def _other_sizes(operator: GemmOperator, current: Schedule) -> Iterator[Schedule
         yield from (replace(current, **{name: other}) for other in [each for each in sizes if each > size][:1])
 
 
+def _key(operator: TileOperator) -> Hashable:
+    return None if operator.tuned is None else operator.tuned.workload_key
+
+
 class Search:
     """The best choice for a region so far."""
 
@@ -124,7 +128,8 @@ class Search:
                 tried = [replace(each, turns=schedule.turns) for each in candidates(operator.tuned, schedule, self._hw)]
                 tried += [replace(schedule, turns=lag) for lag in _LAGS if schedule.turns]
                 for other in dict.fromkeys(tried):
-                    self._offer(index, operator.tuned, other)
+                    if time.monotonic() < end and self._offer(index, operator.tuned, other):
+                        self._offer_to_others(index, schedule)
                 self._offer_turns(index)
         self._wander(end)
 
@@ -157,6 +162,14 @@ class Search:
                 pools[index] = [each for each in found if not broken_limits(tuned.laid_out(each), each, self._hw)]
         return pools
 
+    def _offer_to_others(self, index: int, before: Schedule) -> None:
+        """Offer what an operator has now to those of the same shape that have what it had `before`."""
+        found, key = self.best[index], _key(self._region.operators[index])
+        assert found is not None, "the operator has a schedule"
+        for other, operator in enumerate(self._region.operators):
+            if operator.tuned is not None and other != index and _key(operator) == key and self.best[other] == before:
+                self._offer(other, operator.tuned, found)
+
     def _offer_turns(self, index: int) -> None:
         """Let an operator take turns with the next one, in place of those that they take with others, or by other schedules."""
         first, second = (*self._region.operators, None)[index : index + 2]
@@ -171,22 +184,24 @@ class Search:
                 choice[index - 1] = replace(before, turns=0)
             self._take(tuple(choice), index)
 
-    def _offer(self, index: int, operator: GemmOperator, schedule: Schedule) -> None:
+    def _offer(self, index: int, operator: GemmOperator, schedule: Schedule) -> bool:
+        """Keep another schedule for an operator, if the region takes fewer cycles with it."""
         if broken_limits(operator.laid_out(schedule), schedule, self._hw):
-            return
+            return False
         choice = (*self.best[:index], schedule, *self.best[index + 1 :])
-        if len(self._pairs(choice)) >= len(self._pairs(self.best)):
-            self._take(choice, index)
+        return len(self._pairs(choice)) >= len(self._pairs(self.best)) and self._take(choice, index)
 
-    def _take(self, choice: Choice, index: int) -> None:
+    def _take(self, choice: Choice, index: int) -> bool:
         """Keep a choice if it takes fewer cycles."""
         try:
             cycles = self._timer.cycles(choice) if self._helps_near(choice, index) else self.cycles
         except CompileError:
-            return
-        if cycles < self.cycles:
-            self.best, self.cycles = choice, cycles
-            self._near.clear()
+            return False
+        if cycles >= self.cycles:
+            return False
+        self.best, self.cycles = choice, cycles
+        self._near.clear()
+        return True
 
     def _helps_near(self, choice: Choice, index: int) -> bool:
         """Whether a choice is better for an operator and those beside it; of a small region nothing is left out by that."""
