@@ -6,8 +6,7 @@ factors has to be right, and small ones do more often than where only a shift fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,7 @@ __all__ = ["UnitSum", "fit_unit_sum"]
 
 _DIGIT, _TWO_DIGITS = 127, 127 * 0x101
 """The largest factors that one product applies, and two."""
-_DIGIT_BITS = 8
+_DIGIT_BITS, _MOST_DIGIT_BITS = 8, 14
 _WIDE = np.arange(1 << 13, _TWO_DIGITS + 1)
 """Factors of two digits that make up for each other's roundings."""
 _MULTIPLIERS = np.arange(1 << 13, 1 << 15)
@@ -75,7 +74,7 @@ def fit_unit_sum(
 
 
 def _search(at: Conditions, ratios: tuple[float, float], zero_point: int) -> UnitSum | None:
-    for first, second, factor in chain(_small_factors(ratios), _products(ratios)):
+    for first, second, factor in _factors(ratios):
         lhs, rhs = (high * (factor or 1) + low for high, low in zip(first, second, strict=True))
         scale = (ratios[0] + ratios[1]) / (lhs + rhs)
         multiplier, exponent = quantized_multiplier(np.array([scale]))
@@ -89,37 +88,50 @@ def _search(at: Conditions, ratios: tuple[float, float], zero_point: int) -> Uni
 _Pair = tuple[int, int]
 
 
-def _small_factors(ratios: tuple[float, float]) -> Iterator[tuple[_Pair, _Pair, int]]:
-    """Factors whose ratio is nearly the wanted one: of a digit each, then with a digit for one of them, then with two each."""
-    wanted = ratios[0] / ratios[1]
+def _factors(ratios: tuple[float, float]) -> Iterator[tuple[_Pair, _Pair, int]]:
+    """What x and y are multiplied by before their sum is, and after it, and by what that is; those with few passes first."""
     digits = np.arange(1, _DIGIT + 1)
-    either = np.concatenate([digits, digits << _DIGIT_BITS])
-    for numbers, most in ((digits, _DIGIT), (either, _TWO_DIGITS), (_WIDE, _TWO_DIGITS)):
-        pairs = [(numbers, other) for other in _beside(numbers / wanted)]
-        pairs += [(other, numbers) for other in _beside(numbers * wanted)]
-        lhs, rhs = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
-        kept = (np.minimum(lhs, rhs) >= 1) & (np.maximum(lhs, rhs) <= most)
-        lhs, rhs = lhs[kept], rhs[kept]
-        order = np.argsort(np.abs(lhs / rhs / wanted - 1), kind="stable")[:_TRIED]
-        yield from (((left, right), (0, 0), 0) for left, right in zip(lhs[order].tolist(), rhs[order].tolist(), strict=True))
+    yield from _whole(_nearest(ratios, digits, _DIGIT))
+    yield from _whole(_nearest(ratios, np.concatenate([digits, digits << _DIGIT_BITS]), _TWO_DIGITS))
+    # Shifts of the first part: a pass more than products alone, as for two digits.
+    for first, second, factor in _products(ratios, 1 << np.arange(_DIGIT_BITS + 1, _MOST_DIGIT_BITS + 1)):
+        yield (first[0] * factor + second[0], first[1] * factor + second[1]), (0, 0), 0
+    yield from _whole(_nearest(ratios, _WIDE, _TWO_DIGITS))
+    yield from _products(ratios, _MULTIPLIERS)
 
 
-def _products(ratios: tuple[float, float]) -> Iterator[tuple[_Pair, _Pair, int]]:
-    """Factors with a number in common: one is a product with it, and the other within a digit of one."""
+def _whole(pairs: Iterable[_Pair]) -> Iterator[tuple[_Pair, _Pair, int]]:
+    return ((pair, (0, 0), 0) for pair in pairs)
+
+
+def _nearest(ratios: tuple[float, float], numbers: Array, most: int) -> list[_Pair]:
+    """Pairs of factors up to `most`, of which one is among `numbers`, whose ratio is nearly the wanted one."""
+    wanted = ratios[0] / ratios[1]
+    pairs = [(numbers, other) for other in _beside(numbers / wanted)]
+    pairs += [(other, numbers) for other in _beside(numbers * wanted)]
+    lhs, rhs = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+    kept = (np.minimum(lhs, rhs) >= 1) & (np.maximum(lhs, rhs) <= most)
+    lhs, rhs = lhs[kept], rhs[kept]
+    order = np.argsort(np.abs(lhs / rhs / wanted - 1), kind="stable")[:_TRIED]
+    return list(zip(lhs[order].tolist(), rhs[order].tolist(), strict=True))
+
+
+def _products(ratios: tuple[float, float], multipliers: Array) -> Iterator[tuple[_Pair, _Pair, int]]:
+    """Factors with one of `multipliers` in common: one is a product with it, and the other within a digit of one."""
     for swapped in (False, True):
         wanted = ratios[0] / ratios[1] if swapped else ratios[1] / ratios[0]
         own = np.arange(1, _DIGIT + 1)[:, None]
         beside = np.rint(own * wanted)
-        low = np.rint(own * _MULTIPLIERS * wanted) - beside * _MULTIPLIERS
-        there = (np.abs(low) <= _DIGIT) & (beside >= 1) & (beside <= _DIGIT) & ((own + beside) * _MULTIPLIERS < _LARGEST_SUM)
+        low = np.rint(own * multipliers * wanted) - beside * multipliers
+        there = (np.abs(low) <= _DIGIT) & (beside >= 1) & (beside <= _DIGIT) & ((own + beside) * multipliers < _LARGEST_SUM)
         rows, columns = np.nonzero(there)
-        one = own[rows, 0] * _MULTIPLIERS[columns]
-        other = beside[rows, 0] * _MULTIPLIERS[columns] + low[rows, columns]
+        one = own[rows, 0] * multipliers[columns]
+        other = beside[rows, 0] * multipliers[columns] + low[rows, columns]
         order = np.argsort(np.abs(other / one / wanted - 1), kind="stable")[:_TRIED]
         for row, column in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
             first, second = (row + 1, int(beside[row, 0])), (0, int(low[row, column]))
             yield (
-                (first[::-1], second[::-1], int(_MULTIPLIERS[column])) if swapped else (first, second, int(_MULTIPLIERS[column]))
+                (first[::-1], second[::-1], int(multipliers[column])) if swapped else (first, second, int(multipliers[column]))
             )
 
 
