@@ -121,6 +121,18 @@ def test_pooling_sums_by_one_identity_block():
     assert op.macs == 0
 
 
+@pytest.mark.parametrize(("factor", "digits"), [((45 << 11) + 1, 2), (45 << 11, 1), (257, 2), ((45 << 8) + 128, 2)])
+def test_digits_lie_so_far_apart_that_they_are_few_with_a_requantize_unit(factor, digits):
+    value = call("add", [widened(X), call("multiply", [widened(X), constant(np.int32(factor))])])
+    op = operator(value, HardwareConfig.named("sim_rq"))
+    kept = [(digit.shift, [int(term.weights[0, 0, 0, 0, 0, 0]) for term in digit.terms]) for digit in op.digits]
+    total = 0
+    for shift, weights in kept:
+        total = (total << shift) + sum(weights)
+    assert total == factor + 1
+    assert sum(len(weights) for _, weights in kept) == digits + 1
+
+
 @pytest.mark.parametrize("width", [2, 3])
 def test_three_columns_of_a_window_are_one_product_with_depthwise(width):
     hw = HardwareConfig.named("sim_rq")

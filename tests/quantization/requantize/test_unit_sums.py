@@ -56,9 +56,10 @@ def test_equal_scales_take_a_product_each():
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_factors_of_more_digits_have_a_number_in_common(swapped):
+def test_digits_lie_further_apart_where_few_do_not_suffice(swapped):
     scales = (RESNET[1], RESNET[0], RESNET[2]) if swapped else RESNET
     found = found_for(scales, (-128, 4, -128), (-128, 127))
-    if found is not None:
-        np.testing.assert_array_equal(got(found, -128, -128, 127), wanted(scales, (-128, 4, -128), -128, 127))
-        assert max(map(abs, (*found.lhs, *found.rhs))) <= 127 * 0x101
+    assert found is not None
+    np.testing.assert_array_equal(got(found, -128, -128, 127), wanted(scales, (-128, 4, -128), -128, 127))
+    assert not found.factor
+    assert max(found.lhs[0], found.rhs[0]) > 127 * 0x101
