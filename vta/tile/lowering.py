@@ -289,7 +289,7 @@ class _Builder:
         if not self._hw.capabilities.requantize or len(factors) < 2:
             return _DIGIT_BITS
         counts = {bits: sum(_digit_count(factor, bits) for factor in factors) for bits in (_DIGIT_BITS, *_WIDE_DIGIT_BITS)}
-        return min(counts, key=lambda bits: counts[bits])
+        return min(counts.items(), key=lambda item: item[1])[0]
 
     def _identity(self, node: Node, factor: NDArray[np.int64], bits: int = _DIGIT_BITS) -> list[tuple[int, GemmTerm]]:
         """Terms that add factor * node, each with its digit of so many bits, -128..127; a factor of 0 gives a term too."""
