@@ -35,6 +35,7 @@ from vta.records.shipped import SHIPPED
 from vta.records.workload import workload_of
 from vta.schedule.choose import choose_schedule, fastest_schedules
 from vta.schedule.resources import broken_limits
+from vta.schedule.roofline import roofline_of
 from vta.schedule.schedule import Schedule
 from vta.schedule.strips import row_strips
 from vta.schedule.tile_sizes import equal_sizes
@@ -121,8 +122,8 @@ class Search:
         before = None
         while before != self.cycles and time.monotonic() < end:
             before = self.cycles
-            for index, operator in enumerate(self._region.operators):
-                schedule = self.best[index]
+            for index in self._by_loss():
+                operator, schedule = self._region.operators[index], self.best[index]
                 if operator.tuned is None or schedule is None or time.monotonic() > end:
                     continue
                 tried = [replace(each, turns=schedule.turns) for each in candidates(operator.tuned, schedule, self._hw)]
@@ -132,6 +133,16 @@ class Search:
                         self._offer_to_others(index, schedule)
                 self._offer_turns(index)
         self._wander(end)
+
+    def _by_loss(self) -> list[int]:
+        """The positions of the operators, first those that take the most cycles beyond their roofline."""
+        operators = [operator.scheduled for operator in self._region.operators]
+        least = [0 if operator is None else roofline_of(operator, self._hw).cycles for operator in operators]
+
+        def lost(index: int) -> int:
+            return self._timer.cycles_near(self.best, index) - sum(least[max(0, index - 1) : index + 2])
+
+        return sorted(range(len(operators)), key=lost, reverse=True)
 
     def _wander(self, end: float) -> None:
         """Change neighbors together at random, also from choices that are a little worse than the best: the later, the less."""
