@@ -42,8 +42,8 @@ __all__ = ["constant_operand", "epilogue_of", "operator_of", "packed_tensor", "p
 Array = NDArray[Any]
 
 _DIGIT_BITS = 8
-_WIDE_DIGIT_BITS = range(9, 15)
-"""Of digits that fit 8 bits all the same: factors that are chosen so take fewer."""
+_ALL_DIGIT_BITS = range(_DIGIT_BITS, 15)
+"""Digits fit 8 bits all the same: factors that are chosen so have fewer."""
 _MANY = 1 << 20
 _SHIFT_MASK, _ONCE_BIT, _BYTES = 0x3F, 6, (8, 16, 24)
 """Where the control word of REQUANTIZE has its fields."""
@@ -288,8 +288,7 @@ class _Builder:
         """The bits of a digit with which factors have the fewest that are not zero; 8 without a requantize unit."""
         if not self._hw.capabilities.requantize or len(factors) < 2:
             return _DIGIT_BITS
-        counts = {bits: sum(_digit_count(factor, bits) for factor in factors) for bits in (_DIGIT_BITS, *_WIDE_DIGIT_BITS)}
-        return min(counts.items(), key=lambda item: item[1])[0]
+        return min(_ALL_DIGIT_BITS, key=lambda bits: sum(_digit_count(factor, bits) for factor in factors))
 
     def _identity(self, node: Node, factor: NDArray[np.int64], bits: int = _DIGIT_BITS) -> list[tuple[int, GemmTerm]]:
         """Terms that add factor * node, each with its digit of so many bits, -128..127; a factor of 0 gives a term too."""
