@@ -10,16 +10,19 @@ schedule of one operator at a time, and keeps what the cycle engine likes better
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from benchmarks.shipped_records import known_records, write
 from benchmarks.units import chosen
-from vta.codegen.interleave import pairs_of
+from vta.codegen.interleave import can_take_turns, pairs_of
 from vta.codegen.region_timing import RegionTimer
+from vta.codegen.take_turns import schedules_together
 from vta.compiler.compile import compile_model, graph_regions
 from vta.compiler.schedules import Schedules
 from vta.config.hardware import HardwareConfig
@@ -30,20 +33,29 @@ from vta.records.measurement import Measurement
 from vta.records.region import choice_records, region_identity
 from vta.records.shipped import SHIPPED
 from vta.records.workload import workload_of
-from vta.schedule.choose import choose_schedule
+from vta.schedule.choose import choose_schedule, fastest_schedules
 from vta.schedule.resources import broken_limits
+from vta.schedule.roofline import roofline_of
 from vta.schedule.schedule import Schedule
 from vta.schedule.strips import row_strips
 from vta.schedule.tile_sizes import equal_sizes
 from vta.tile.gemm_operator import GemmOperator
-from vta.tile.operator import RegionOperators
+from vta.tile.operator import RegionOperators, TileOperator
 
 CONFIG = "sim_rq"
 _ROWS = (1, 2, 3, 4, 5, 7, 8, 10, 14, 20, 28)
 _SMALLER = (("inp", "acc"), ("inp",), ("acc",), ("inp", "inp", "acc", "acc"), ("acc", "acc"), ("inp", "acc", "acc"))
 """Buffers that are halved for the compiler's choice."""
+_FASTEST = 12
+"""Schedules that are the fastest by estimate."""
 _LAGS = (2, 3, 5, 8)
-_SMALL = 4_000_000
+_MOST_TOGETHER = 3
+"""Operators that change together."""
+_TURNS = 0.3
+"""How often a schedule that is drawn takes turns."""
+_WORSE = 0.003
+"""How much worse than the last choice one may be at first."""
+_SMALL = 500_000
 """Cycles of a region that is timed whole for every choice."""
 
 Choice = tuple[Schedule | None, ...]
@@ -62,7 +74,11 @@ def candidates(operator: GemmOperator, current: Schedule, hw: HardwareConfig) ->
     for rows in _ROWS:
         if (strips := row_strips(operator, rows, hw)) is not None:
             yield from (strips, replace(strips, inp_slots=2 * strips.inp_slots), replace(strips, weights_outer=True))
+    yield from fastest_schedules(operator, hw, _FASTEST)
+    # One large tile in place of two: each waits for the store of the last one, but inputs are loaded less often.
+    yield from fastest_schedules(operator, hw, _FASTEST, one_tile=True)
     yield replace(current, weights_outer=not current.weights_outer)
+    yield replace(current, skip_padding=not current.skip_padding)
     for factor in (2, 0.5):
         yield replace(current, inp_slots=max(1, int(current.inp_slots * factor)))
         yield replace(current, wgt_slots=max(1, int(current.wgt_slots * factor)))
@@ -85,6 +101,10 @@ def _other_sizes(operator: GemmOperator, current: Schedule) -> Iterator[Schedule
         yield from (replace(current, **{name: other}) for other in [each for each in sizes if each > size][:1])
 
 
+def _key(operator: TileOperator) -> Hashable:
+    return None if operator.tuned is None else operator.tuned.workload_key
+
+
 class Search:
     """The best choice for a region so far."""
 
@@ -102,28 +122,97 @@ class Search:
         before = None
         while before != self.cycles and time.monotonic() < end:
             before = self.cycles
-            for index, operator in enumerate(self._region.operators):
-                schedule = self.best[index]
+            for index in self._by_loss():
+                operator, schedule = self._region.operators[index], self.best[index]
                 if operator.tuned is None or schedule is None or time.monotonic() > end:
                     continue
                 tried = [replace(each, turns=schedule.turns) for each in candidates(operator.tuned, schedule, self._hw)]
                 tried += [replace(schedule, turns=lag) for lag in _LAGS if schedule.turns]
                 for other in dict.fromkeys(tried):
-                    self._offer(index, operator.tuned, other)
+                    if time.monotonic() < end and self._offer(index, operator.tuned, other):
+                        self._offer_to_others(index, schedule)
+                self._offer_turns(index)
+        self._wander(end)
 
-    def _offer(self, index: int, operator: GemmOperator, schedule: Schedule) -> None:
+    def _by_loss(self) -> list[int]:
+        """The positions of the operators, first those that take the most cycles beyond their roofline."""
+        operators = [operator.scheduled for operator in self._region.operators]
+        least = [0 if operator is None else roofline_of(operator, self._hw).cycles for operator in operators]
+
+        def lost(index: int) -> int:
+            return self._timer.cycles_near(self.best, index) - sum(least[max(0, index - 1) : index + 2])
+
+        return sorted(range(len(operators)), key=lost, reverse=True)
+
+    def _wander(self, end: float) -> None:
+        """Change neighbors together at random, also from choices that are a little worse than the best: the later, the less."""
+        begin = time.monotonic()
+        rng, pools = random.Random(0), self._pools()
+        current, cycles = self.best, self.cycles
+        while pools and (left := end - time.monotonic()) > 0:
+            first = rng.choice(list(pools))
+            window = [index for index in range(first, first + rng.randint(1, _MOST_TOGETHER)) if index in pools]
+            choice = list(current)
+            for index in window:
+                choice[index] = replace(rng.choice(pools[index]), turns=rng.choice((0, *_LAGS)) if rng.random() < _TURNS else 0)
+            try:
+                found = self._timer.cycles(choice)
+            except CompileError:
+                continue
+            if found < cycles * (1 + _WORSE * left / (end - begin)):
+                current, cycles = tuple(choice), found
+            if found < self.cycles:
+                self.best, self.cycles = current, found
+
+    def _pools(self) -> dict[int, list[Schedule]]:
+        """By position: the schedules to draw from."""
+        pools = {}
+        for index, (operator, schedule) in enumerate(zip(self._region.operators, self.best, strict=True)):
+            if (tuned := operator.tuned) is not None and schedule is not None:
+                found = dict.fromkeys((schedule, *candidates(tuned, schedule, self._hw)))
+                pools[index] = [each for each in found if not broken_limits(tuned.laid_out(each), each, self._hw)]
+        return pools
+
+    def _offer_to_others(self, index: int, before: Schedule) -> None:
+        """Offer what an operator has now to those of the same shape that have what it had `before`."""
+        found, key = self.best[index], _key(self._region.operators[index])
+        assert found is not None, "the operator has a schedule"
+        for other, operator in enumerate(self._region.operators):
+            if operator.tuned is not None and other != index and _key(operator) == key and self.best[other] == before:
+                self._offer(other, operator.tuned, found)
+
+    def _offer_turns(self, index: int) -> None:
+        """Let an operator take turns with the next one, in place of those that they take with others, or by other schedules."""
+        first, second = (*self._region.operators, None)[index : index + 2]
+        if second is None or not can_take_turns(first, second):
+            return
+        assert isinstance(first, GemmOperator), "operators that take turns multiply"
+        assert isinstance(second, GemmOperator), "the second too"
+        for schedules, lag in product(schedules_together(first, second, self._hw), _LAGS):
+            choice = [*self.best[:index], replace(schedules[0], turns=lag), schedules[1], *self.best[index + 2 :]]
+            before = choice[index - 1] if index else None
+            if before is not None:
+                choice[index - 1] = replace(before, turns=0)
+            self._take(tuple(choice), index)
+
+    def _offer(self, index: int, operator: GemmOperator, schedule: Schedule) -> bool:
+        """Keep another schedule for an operator, if the region takes fewer cycles with it."""
         if broken_limits(operator.laid_out(schedule), schedule, self._hw):
-            return
+            return False
         choice = (*self.best[:index], schedule, *self.best[index + 1 :])
-        if len(self._pairs(choice)) < len(self._pairs(self.best)):
-            return
+        return len(self._pairs(choice)) >= len(self._pairs(self.best)) and self._take(choice, index)
+
+    def _take(self, choice: Choice, index: int) -> bool:
+        """Keep a choice if it takes fewer cycles."""
         try:
             cycles = self._timer.cycles(choice) if self._helps_near(choice, index) else self.cycles
         except CompileError:
-            return
-        if cycles < self.cycles:
-            self.best, self.cycles = choice, cycles
-            self._near.clear()
+            return False
+        if cycles >= self.cycles:
+            return False
+        self.best, self.cycles = choice, cycles
+        self._near.clear()
+        return True
 
     def _helps_near(self, choice: Choice, index: int) -> bool:
         """Whether a choice is better for an operator and those beside it; of a small region nothing is left out by that."""

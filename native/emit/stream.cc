@@ -86,7 +86,7 @@ void Stream::gemm(const LoopedUops& what, GemmKind kind, bool finishes) {
   const Dim outer = encodable(what.outer, gemm_limits_.steps), inner = encodable(what.inner, gemm_limits_.steps);
   const bool reset = kind == GemmKind::kReset;
   touch_rows(kOutSpace, true, sequence, 0, outer, inner);
-  const bool depthwise = kind == GemmKind::kDepthwise;
+  const bool depthwise = kind == GemmKind::kDepthwise || kind == GemmKind::kDepthwiseTransfer;
   if (!reset) {
     touch_rows(kInpSpace, false, sequence, 1, outer, inner, depthwise ? kDepthwiseTaps - 1 : 0);
     touch_rows(kWgtSpace, false, sequence, 2, outer, inner);
@@ -96,7 +96,7 @@ void Stream::gemm(const LoopedUops& what, GemmKind kind, bool finishes) {
   row.fields[9] = outer.step[2];
   row.fields[10] = inner.step[2];
   row.fields[13] = finishes;
-  if (kind == GemmKind::kTransfer) row.op = transfers_;
+  if (kind == GemmKind::kTransfer || kind == GemmKind::kDepthwiseTransfer) row.op = transfers_;
 }
 
 void Stream::alu(AluOp op, const LoopedUops& what, std::optional<int64_t> imm) {

@@ -35,8 +35,8 @@ struct LoopedUops {
   Dim outer, inner;
 };
 
-// kTransfer: a product that only brings a tensor in; kDepthwise: the instruction of this name.
-enum class GemmKind { kMultiply, kReset, kTransfer, kDepthwise };
+// kTransfer: a product that only brings a tensor in; kDepthwise: the instruction of this name; kDepthwiseTransfer: both.
+enum class GemmKind { kMultiply, kReset, kTransfer, kDepthwise, kDepthwiseTransfer };
 
 class Stream {
  public:

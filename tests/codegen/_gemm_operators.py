@@ -104,9 +104,10 @@ class _Drawn:
             geometry = {"dilation": pairs(self.draw, 1, 3), "padding": pairs(self.draw, -2, 18 if rarely(self.draw, 6) else 4)}
             geometry["source_dilation" if rarely(self.draw, 3) else "strides"] = pairs(self.draw, 1, 3)
         source = self.source(blocks, *size)
-        slides = diagonal and not pointwise and window is None and geometry.get("source_dilation", (1, 1)) == (1, 1)
+        slides = diagonal and not pointwise and geometry.get("source_dilation", (1, 1)) == (1, 1)
         if self.hw.depthwise_unit and slides and not sparse and self.draw(st.booleans()):
             geometry["taps"], weights = 3, weights[:, :, :, :1]
+            window = window and (window[0], 1)
         flags = {"diagonal": diagonal, "window": window, "sparse": sparse, "is_transfer": self.draw(st.booleans())}
         return GemmTerm(source, weights, **flags, **geometry)
 

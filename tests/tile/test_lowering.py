@@ -8,6 +8,7 @@ import pytest
 from tests.integer_graphs import BASELINE, conv, int8_clip, per_channel, widened
 from tests.tile_operators import plain
 from vta.codegen.templates.max_pool import MaxPool
+from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa.instruction import AluOp
 from vta.partition.fused.find import find_fused_operators
@@ -118,6 +119,28 @@ def test_pooling_sums_by_one_identity_block():
     assert term.is_transfer
     np.testing.assert_array_equal(term.weights[0, 0, 0, 0], np.eye(BLOCK))
     assert op.macs == 0
+
+
+@pytest.mark.parametrize(("factor", "digits"), [((45 << 11) + 1, 2), (45 << 11, 1), (257, 2), ((45 << 8) + 128, 2)])
+def test_digits_lie_so_far_apart_that_they_are_few_with_a_requantize_unit(factor, digits):
+    value = call("add", [widened(X), call("multiply", [widened(X), constant(np.int32(factor))])])
+    op = operator(value, HardwareConfig.named("sim_rq"))
+    kept = [(digit.shift, [int(term.weights[0, 0, 0, 0, 0, 0]) for term in digit.terms]) for digit in op.digits]
+    total = 0
+    for shift, weights in kept:
+        total = (total << shift) + sum(weights)
+    assert total == factor + 1
+    assert sum(len(weights) for _, weights in kept) == digits + 1
+
+
+@pytest.mark.parametrize("width", [2, 3])
+def test_three_columns_of_a_window_are_one_product_with_depthwise(width):
+    hw = HardwareConfig.named("sim_rq")
+    op = operator(call("nn.sum_pool2d", [X], "pool", pool_size=(2, width), padding=(1, 1, 0, 1), factor=5), hw)
+    (term,) = op.digits[0].terms
+    assert (term.kernel, term.taps) == (((2, 1), 3) if width == 3 else ((2, 2), 1))
+    assert term.weights.sum() == 5 * BLOCK * (3 if width == 3 else 1)
+    assert term.is_transfer
 
 
 def test_maximum_pooling_is_an_operator_of_its_own():

@@ -25,7 +25,7 @@ from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators, TileOperator
 
-__all__ = ["taking_turns"]
+__all__ = ["schedules_together", "taking_turns"]
 
 _LEAST_GAIN = 256
 """Cycles that a pair must promise before it is tried."""
@@ -108,12 +108,6 @@ class _Gains:
         self._hw = hw
         self._device = CycleDevice(hw, timing_only=True)
         self._known: dict[Hashable, _Turns | None] = {}
-        self._half = replace(
-            hw,
-            log_inp_buff_size=hw.log_inp_buff_size - 1,
-            log_wgt_buff_size=hw.log_wgt_buff_size - 1,
-            log_acc_buff_size=hw.log_acc_buff_size - 1,
-        )
 
     def best_turns(
         self, first: TileOperator, second: TileOperator, before: Schedule | None, after: Schedule | None
@@ -134,7 +128,7 @@ class _Gains:
         apart = self._cycles(first, second, schedules, 0)
         if apart is None:
             return None
-        tried = self._timed(first, second, self._together(first, second), _LAG)
+        tried = self._timed(first, second, schedules_together(first, second, self._hw), _LAG)
         likely = sorted(tried, key=lambda each: each.cycles)[:_MOST_LIKELY]
         for lag in _OTHER_LAGS:
             tried += self._timed(first, second, [turns.schedules for turns in likely], lag)
@@ -163,30 +157,6 @@ class _Gains:
         written = operator.stored.elements * operator.stored.planes * hw.elem_bytes(MemoryType.OUT)
         return work_cycles(operator), (inputs + weights) / beat, written / beat
 
-    def _together(self, first: GemmOperator, second: GemmOperator) -> list[tuple[Schedule, Schedule]]:
-        """Schedules of both that fit the buffers together: each takes half, or works on whole rows of its output."""
-        return list(dict.fromkeys([*self._halves(first, second), *self._strips(first, second)]))
-
-    def _halves(self, first: GemmOperator, second: GemmOperator) -> Iterator[tuple[Schedule, Schedule]]:
-        try:
-            before, after = choose_schedule(first, self._half), choose_schedule(second, self._half)
-        except CompileError:
-            return
-        for pair in ((before, after), (_by_places(before), _by_places(after))):
-            if fit_beside(first, second, pair, self._hw):
-                yield pair
-
-    def _strips(self, first: GemmOperator, second: GemmOperator) -> Iterator[tuple[Schedule, Schedule]]:
-        """For few rows of the first operator the most of the second that fit beside them."""
-        for rows in _FEW_ROWS:
-            if (before := row_strips(first, rows, self._hw)) is None:
-                continue
-            for more in _MANY_ROWS:
-                after = row_strips(second, more, self._hw)
-                if after is not None and fit_beside(first, second, (before, after), self._hw):
-                    yield before, after
-                    break
-
     def _cycles(self, first: GemmOperator, second: GemmOperator, schedules: tuple[Schedule, Schedule], lag: int) -> int | None:
         """The cycles of both by themselves, one after the other if `lag` is 0; None if they have no program."""
         operators = first, second
@@ -198,6 +168,39 @@ class _Gains:
             return self._device.run(encoded_with_tokens(stream, arena, PAGE_BYTES)).cycles
         except CompileError:
             return None
+
+
+def schedules_together(first: GemmOperator, second: GemmOperator, hw: HardwareConfig) -> list[tuple[Schedule, Schedule]]:
+    """Schedules of both that fit the buffers together: each takes half, or works on whole rows of its output."""
+    return list(dict.fromkeys([*_halves(first, second, hw), *_strips(first, second, hw)]))
+
+
+def _halves(first: GemmOperator, second: GemmOperator, hw: HardwareConfig) -> Iterator[tuple[Schedule, Schedule]]:
+    half = replace(
+        hw,
+        log_inp_buff_size=hw.log_inp_buff_size - 1,
+        log_wgt_buff_size=hw.log_wgt_buff_size - 1,
+        log_acc_buff_size=hw.log_acc_buff_size - 1,
+    )
+    try:
+        before, after = choose_schedule(first, half), choose_schedule(second, half)
+    except CompileError:
+        return
+    for pair in ((before, after), (_by_places(before), _by_places(after))):
+        if fit_beside(first, second, pair, hw):
+            yield pair
+
+
+def _strips(first: GemmOperator, second: GemmOperator, hw: HardwareConfig) -> Iterator[tuple[Schedule, Schedule]]:
+    """For few rows of the first operator the most of the second that fit beside them."""
+    for rows in _FEW_ROWS:
+        if (before := row_strips(first, rows, hw)) is None:
+            continue
+        for more in _MANY_ROWS:
+            after = row_strips(second, more, hw)
+            if after is not None and fit_beside(first, second, (before, after), hw):
+                yield before, after
+                break
 
 
 def _by_places(schedule: Schedule) -> Schedule:

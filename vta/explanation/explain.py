@@ -16,7 +16,7 @@ from vta.explanation.regions import operators_by_name, regions_of
 from vta.explanation.suggest import suggestions
 from vta.explanation.what_if import WhatIf
 from vta.runtime.compiled_module import CompiledModule
-from vta.schedule.roofline import roofline_of, roofline_of_region
+from vta.schedule.roofline import least_cycles_in_order, roofline_of
 from vta.tile.operator import TileOperator
 
 __all__ = ["explain_module"]
@@ -42,7 +42,7 @@ def explain_module(
     layers: list[LayerLosses] = []
     for program in module.regions:
         layers += _layers(program, engine, known, limit_seconds)
-    roofline = sum(roofline_of_region(region, module.hw, timing.bus_bytes).cycles for region in regions)
+    roofline = sum(least_cycles_in_order(region, module.hw, timing.bus_bytes) for region in regions)
     told = Explanation(tuple(layers), roofline, preset.value, float(module.hw.platform.fabric_mhz))
     if not suggest or not layers:
         return told

@@ -80,7 +80,8 @@ def workload_of(operator: GemmOperator, hw: HardwareConfig) -> Workload:
     if operator.kind == "sum_pool2d":
         term = next(term for digit in operator.digits for term in digit.terms if term.window)
         shape = _packed_shape(term.source, hw)
-        return Workload("sum_pool2d.vta", (tensor_argument(shape, "int8"), term.kernel, term.strides, _padding(term, operator)))
+        kernel = term.kernel[0], term.kernel[1] * term.taps
+        return Workload("sum_pool2d.vta", (tensor_argument(shape, "int8"), kernel, term.strides, _padding(term, operator)))
     if operator.kind in ("conv2d", "conv2d_transpose", "dense"):
         term = next(term for digit in operator.digits for term in digit.terms if not term.is_transfer)
         return _product_workload(operator, term, hw)

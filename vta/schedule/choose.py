@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
-from vta.schedule.columns import Bools, TileSizes
-from vta.schedule.cost import estimate, work_cycles
+from vta.schedule.columns import Bools, Ints, TileSizes
+from vta.schedule.cost import Estimate, estimate, work_cycles
 from vta.schedule.resources import Buffers, broken_limits
 from vta.schedule.schedule import Schedule
 from vta.schedule.skip_padding import pays_to_skip_padding
 from vta.schedule.tile_sizes import equal_sizes
 from vta.tile.gemm_operator import GemmOperator
 
-__all__ = ["choose_schedule", "kernel_splits"]
+__all__ = ["choose_schedule", "fastest_schedules", "kernel_splits"]
 
 _EQUAL_CYCLES = 1.02
 """Schedules whose estimates differ by less than this factor are equally fast."""
@@ -45,6 +46,25 @@ def choose_schedule(operator: GemmOperator, hw: HardwareConfig) -> Schedule:
     raise CompileError(f"{operator.name}: no schedule fits {hw.model}: {'; '.join(reasons)}")
 
 
+def fastest_schedules(operator: GemmOperator, hw: HardwareConfig, count: int, *, one_tile: bool = False) -> list[Schedule]:
+    """Up to `count` schedules that fit `hw` and take whole kernels at a time: the fastest by estimate, whatever they move.
+
+    With `one_tile` the accumulator holds one tile in place of two, and the estimate is as if there were two as large.
+    """
+    operator = operator.flattened
+    kernel, buffers = kernel_splits(operator)[0], Buffers.of(hw)
+    if one_tile:
+        buffers = replace(buffers, acc=2 * buffers.acc)
+    sizes, outer = _tilings(operator, kernel, buffers)
+    found = estimate(operator, hw, buffers, sizes, outer)
+    order = np.flatnonzero(found.valid)
+    order = order[np.lexsort((found.moved[order], found.cycles[order]))][:_CHECKED]
+    ranked = _schedules(found, sizes, outer, kernel, order)
+    alone = (replace(each, acc_slots=1) if one_tile else each for each in ranked)
+    fitting = (each for each in alone if not broken_limits(operator, each, hw))
+    return [replace(each, skip_padding=pays_to_skip_padding(operator, each, hw)) for each in islice(fitting, count)]
+
+
 def kernel_splits(operator: GemmOperator) -> list[tuple[int, int]]:
     """Kernel rows and columns that one reduction step may cover, the whole kernel first."""
     kernels = [term.kernel for term in operator.terms]
@@ -64,6 +84,10 @@ def _ranked(operator: GemmOperator, hw: HardwareConfig, kernel: tuple[int, int],
     speed = np.floor(np.log(np.maximum(1, found.cycles / bound)) / np.log(_EQUAL_CYCLES))
     order = np.flatnonzero(found.valid)
     order = order[np.lexsort((found.cycles[order], found.moved[order], speed[order]))][:_CHECKED]
+    yield from _schedules(found, sizes, outer, kernel, order)
+
+
+def _schedules(found: Estimate, sizes: TileSizes, outer: Bools, kernel: tuple[int, int], order: Ints) -> Iterator[Schedule]:
     for i in order:
         yield Schedule(
             tile_co=int(sizes.tile_co[i]),

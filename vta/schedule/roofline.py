@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import numpy as np
+
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.isa.instruction import REQUANTIZE_PARAMETERS
@@ -12,7 +14,7 @@ from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators
 
-__all__ = ["Roofline", "roofline_of", "roofline_of_region"]
+__all__ = ["Roofline", "least_cycles_in_order", "roofline_of", "roofline_of_region"]
 
 
 @dataclass(frozen=True)
@@ -73,3 +75,26 @@ def roofline_of_region(region: RegionOperators, hw: HardwareConfig, bus_bytes: i
     scheduled = (operator.scheduled for operator in region.operators)
     found = [roofline_of(operator, hw, bus_bytes) for operator in scheduled if operator is not None]
     return Roofline(*(sum(getattr(part, entry.name) for part in found) for entry in fields(Roofline)))
+
+
+def least_cycles_in_order(region: RegionOperators, hw: HardwareConfig, bus_bytes: int | None = None) -> int:
+    """What operators take at least that run one after another, where tiles of neighbors may take turns.
+
+    What an operator loads before its time waits on chip: no more of it than the buffers hold, while others but its neighbors
+    compute. Pooling and upsampling are not counted.
+    """
+    beat = bus_bytes or hw.platform.bus_bytes
+    held = sum(hw.depth(memory) * hw.elem_bytes(memory) for memory in (MemoryType.INP, MemoryType.WGT)) // beat
+    scheduled = [operator.scheduled for operator in region.operators]
+    found = [None if operator is None else roofline_of(operator, hw, bus_bytes) for operator in scheduled]
+    parts = [(0, 0, 0) if each is None else (each.compute, each.read, each.write) for each in found]
+    sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(parts, axis=0, dtype=np.int64).reshape(-1, 3)])
+    done = np.zeros(len(sums), np.int64)
+    """When the first operators have computed: `done[n]` for n of them."""
+    for count in range(1, len(sums)):
+        done[count] = max(sums[count, :2])
+        # One operator is between those that are done and those that begin after it.
+        for before in range(count - 1):
+            compute, read, _ = sums[count] - sums[before + 1]
+            done[count] = max(done[count], done[before] + max(compute, read - held))
+    return int(max(done[-1], sums[-1, 2]))

@@ -17,11 +17,11 @@ __all__ = ["pays_to_skip_padding"]
 def pays_to_skip_padding(operator: GemmOperator, schedule: Schedule, hw: HardwareConfig) -> bool:
     """Whether the products with padding of the main term take longer than the further instructions that leaving them out takes.
 
-    Only of a transposed convolution, which looks beyond the edges of its input at every phase. It does not pay where computing
-    waits for memory anyway.
+    Without a requantize unit only of a transposed convolution, which looks beyond the edges of its input at every phase. It does
+    not pay where computing waits for memory anyway.
     """
     term = operator.main_term
-    if term.source_dilation == (1, 1):
+    if term.source_dilation == (1, 1) and not (hw.capabilities.requantize and any(term.padding)):
         return False
     out = operator.output
     pairs = out.batch * out.blocks * (1 if term.diagonal else term.source.blocks)

@@ -42,6 +42,9 @@ __all__ = ["constant_operand", "epilogue_of", "operator_of", "packed_tensor", "p
 Array = NDArray[Any]
 
 _DIGIT_BITS = 8
+_ALL_DIGIT_BITS = range(_DIGIT_BITS, 15)
+"""Digits fit 8 bits all the same: factors that are chosen so have fewer."""
+_MANY = 1 << 20
 _SHIFT_MASK, _ONCE_BIT, _BYTES = 0x3F, 6, (8, 16, 24)
 """Where the control word of REQUANTIZE has its fields."""
 _IMMEDIATE = range(-(1 << 15), 1 << 15)
@@ -100,6 +103,7 @@ class _Builder:
         root, steps = fused.anchor, list(fused.epilogue)
         digits: list[list[GemmTerm]] = [[]]
         macs = 0
+        scaled: list[tuple[Node, NDArray[np.int64]]] = []
         if root is fused.result and root.dtype == "int8":
             digits[0].append(self._identity(fused.sources[0], np.ones(1, np.int64))[0][1])
             steps = [] if fused.output_padding is root else [root]
@@ -108,7 +112,7 @@ class _Builder:
             if steps and steps[0].op in (ops.MULTIPLY, ops.LEFT_SHIFT) and _constant_operand(steps[0]) is not None:
                 factor = self._factor(steps[0].op, _constant_operand(steps[0]))
                 steps = steps[1:]
-            self._spread(digits, root.inputs[0], factor)
+            scaled.append((root.inputs[0], factor))
         else:
             terms, macs = self._root_terms(root)
             digits[0] += terms
@@ -120,9 +124,12 @@ class _Builder:
             linear = linear and step.op in (ops.ADD, ops.BIAS_ADD) and not fused.branches and not rescaled
             if linear and operand is not None and operand.op != ops.CONSTANT:
                 source, factor_node, op = split_operand(operand)
-                self._spread(digits, source, self._factor(op, factor_node))
+                scaled.append((source, self._factor(op, factor_node)))
             else:
                 rest.append(step)
+        bits = self._digit_bits([factor for _, factor in scaled])
+        for source, factor in scaled:
+            self._spread(digits, source, factor, bits)
         converted = self.steps(rest)
         kind = _KINDS.get(root.op, "elementwise")
         output, padding = self._output()
@@ -130,7 +137,7 @@ class _Builder:
             name=name,
             kind=kind,
             output=output,
-            digits=_radix_digits(digits),
+            digits=_radix_digits(digits, bits),
             epilogue=converted,
             macs=macs,
             output_padding=padding,
@@ -171,18 +178,7 @@ class _Builder:
         source_node = self._fused.sources[0]
         source = self._tensor_of(source_node)
         if root.op == ops.SUM_POOL2D:
-            pool = attrs_of(root, SumPool2DAttributes)
-            block = (pool.factor * np.eye(self._hw.block, dtype=np.int8))[None, None, None, None]
-            term = GemmTerm(
-                source,
-                block,
-                diagonal=True,
-                strides=pool.strides,
-                padding=pool.padding[:2],
-                window=pool.pool_size,
-                is_transfer=True,
-            )
-            return [term], 0
+            return [self._window_sum(source, attrs_of(root, SumPool2DAttributes))], 0
         weights = root.inputs[1].value
         assert weights is not None
         if root.op == ops.DENSE:
@@ -225,6 +221,24 @@ class _Builder:
         top, left = attrs_of(root, Conv2DTransposeAttributes).padding[:2]
         moved = np.roll(values.astype(np.int64), (-top, -left), axis=(1, 2))
         return [Step(AluOp.ADD, PerChannel(moved if moved[0].size > 1 else moved[:, 0, 0]))]
+
+    def _window_sum(self, source: Tensor, pool: SumPool2DAttributes) -> GemmTerm:
+        """The sum of windows times a factor: three neighboring columns in one product, where DEPTHWISE has them."""
+        block, (height, width) = self._hw.block, pool.pool_size
+        tapped = self._hw.capabilities.depthwise and width == DEPTHWISE_TAPS
+        weights = np.zeros((block, block), np.int8) if tapped else pool.factor * np.eye(block, dtype=np.int8)
+        if tapped:
+            weights[:DEPTHWISE_TAPS] = pool.factor
+        return GemmTerm(
+            source,
+            weights[None, None, None, None],
+            diagonal=True,
+            strides=pool.strides,
+            padding=pool.padding[:2],
+            window=(height, 1) if tapped else (height, width),
+            taps=DEPTHWISE_TAPS if tapped else 1,
+            is_transfer=True,
+        )
 
     def _has_depthwise(self, root: Node, weights: Array) -> bool:
         """Whether DEPTHWISE computes a convolution: one with three neighboring columns for each channel."""
@@ -270,15 +284,21 @@ class _Builder:
         values = node.value.astype(np.int64).reshape(-1)
         return np.left_shift(np.int64(1), values) if op == ops.LEFT_SHIFT else values
 
-    def _identity(self, node: Node, factor: NDArray[np.int64]) -> list[tuple[int, GemmTerm]]:
-        """Terms that add factor * node, each with its digit of base 256, -128..127; a factor of 0 gives a term too."""
+    def _digit_bits(self, factors: Sequence[NDArray[np.int64]]) -> int:
+        """The bits of a digit with which factors have the fewest that are not zero; 8 without a requantize unit."""
+        if not self._hw.capabilities.requantize or len(factors) < 2:
+            return _DIGIT_BITS
+        return min(_ALL_DIGIT_BITS, key=lambda bits: sum(_digit_count(factor, bits) for factor in factors))
+
+    def _identity(self, node: Node, factor: NDArray[np.int64], bits: int = _DIGIT_BITS) -> list[tuple[int, GemmTerm]]:
+        """Terms that add factor * node, each with its digit of so many bits, -128..127; a factor of 0 gives a term too."""
         source = self._tensor_of(node)
         alone = is_channelwise(node.shape, self._fused.unpadded.shape)
         rest = factor.astype(np.int64)
         digits = []
         while rest.any():
-            digits.append(rest.astype(np.int8))
-            rest = (rest - digits[-1]) >> _DIGIT_BITS
+            digits.append(_lowest_digit(rest, bits))
+            rest = (rest - digits[-1]) >> bits
         kept = [(digit, low) for digit, low in enumerate(digits) if low.any()] or [(0, np.zeros(1, np.int8))]
         return [(digit, self._transfer(source, self._scaling_blocks(low), alone=alone)) for digit, low in kept]
 
@@ -293,8 +313,8 @@ class _Builder:
             return np.diag(np.repeat(values[0], self._hw.block))[None, None, None, None]
         return self._diagonal_blocks(values[:, None, None, None])
 
-    def _spread(self, digits: list[list[GemmTerm]], node: Node, factor: NDArray[np.int64]) -> None:
-        for digit, term in self._identity(node, factor):
+    def _spread(self, digits: list[list[GemmTerm]], node: Node, factor: NDArray[np.int64], bits: int = _DIGIT_BITS) -> None:
+        for digit, term in self._identity(node, factor, bits):
             while len(digits) <= digit:
                 digits.append([])
             digits[digit].append(term)
@@ -391,16 +411,32 @@ def _constant_operand(step: Node) -> Node | None:
     return operand if operand is not None and operand.op == ops.CONSTANT else None
 
 
-def _radix_digits(digits: list[list[GemmTerm]]) -> tuple[RadixDigit, ...]:
-    """Horner's scheme over base-256 digits, highest first; empty digits only lengthen the shift."""
+def _lowest_digit(values: NDArray[np.int64], bits: int) -> NDArray[np.int8]:
+    """The lowest digit of each value, around zero, which fits 8 bits: see `_digit_count`."""
+    return ((values + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)).astype(np.int8)
+
+
+def _digit_count(values: NDArray[np.int64], bits: int) -> int:
+    """How many digits are not zero for some value; more than there can be where one is beyond 8 bits."""
+    count, rest = 0, values.astype(np.int64)
+    while rest.any():
+        digit = (rest + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+        if (digit.astype(np.int8) != digit).any():
+            return _MANY
+        count, rest = count + bool(digit.any()), (rest - digit) >> bits
+    return count
+
+
+def _radix_digits(digits: list[list[GemmTerm]], bits: int = _DIGIT_BITS) -> tuple[RadixDigit, ...]:
+    """Horner's scheme over digits of so many bits, highest first; empty digits only lengthen the shift."""
     result: list[RadixDigit] = []
     shift = 0
     for terms in reversed(digits):
         if terms:
             result.append(RadixDigit(shift if result else 0, tuple(terms)))
             shift = 0
-        shift += _DIGIT_BITS
-    shift -= _DIGIT_BITS
+        shift += bits
+    shift -= bits
     if shift and result:
         result.append(RadixDigit(shift, ()))
     return tuple(result)

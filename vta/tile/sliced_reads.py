@@ -13,8 +13,9 @@ import numpy as np
 from vta.support.dataclass import dataclass
 from vta.tile.access_map import rows_read
 from vta.tile.gemm_operator import COPY, GemmOperator
-from vta.tile.gemm_term import GemmTerm
+from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import Tensor, TileOperator
+from vta.tile.step import Operand, TensorOperand
 
 __all__ = ["Slice", "can_read", "copied_term", "is_container", "reading", "without_slices"]
 
@@ -72,7 +73,9 @@ def can_read(reader: TileOperator, found: Slice) -> bool:
     """Whether only its products read the slice, and nothing around it."""
     if not isinstance(reader, GemmOperator):
         return False
-    own = [term for digit in reader.digits for term in digit.terms if term.source.name == found.output.name]
+    # Operators that do not requantize by the unit keep the copies that they had.
+    digits = reader.all_digits if reader.requantizations else reader.digits
+    own = [term for digit in digits for term in digit.terms if term.source.name == found.output.name]
     every = [term for term in reader.terms if any(tensor.name == found.output.name for tensor in term.tensors)]
     return len(own) == len(every) and all(_stays_inside(term, reader.output) for term in own)
 
@@ -90,8 +93,18 @@ def reading(reader: GemmOperator, found: Slice) -> GemmOperator:
     """The operator, reading the source where it reads the slice."""
     if all(tensor.name != found.output.name for tensor in reader.sources):
         return reader
-    digits = tuple(replace(digit, terms=tuple(_moved(term, found) for term in digit.terms)) for digit in reader.digits)
-    return replace(reader, digits=digits)
+    epilogue = tuple(replace(step, operand=_moved_operand(step.operand, found)) for step in reader.epilogue)
+    return replace(reader, digits=_moved_digits(reader.digits, found), epilogue=epilogue)
+
+
+def _moved_operand(operand: Operand, found: Slice) -> Operand:
+    if not isinstance(operand, TensorOperand):
+        return operand
+    return replace(operand, products=_moved_digits(operand.products, found))
+
+
+def _moved_digits(digits: Sequence[RadixDigit], found: Slice) -> tuple[RadixDigit, ...]:
+    return tuple(replace(digit, terms=tuple(_moved(term, found) for term in digit.terms)) for digit in digits)
 
 
 def _moved(term: GemmTerm, found: Slice) -> GemmTerm:

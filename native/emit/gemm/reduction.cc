@@ -14,6 +14,11 @@ Box window_of(const Term& t, const Box& tile, const ReductionStep& step) {
   return {tile.batch, step.block + (t.diagonal ? tile.block : 0), row, column, step.blocks, height, width};
 }
 
+GemmKind kind_of(const Term& t) {
+  if (t.taps > 1) return t.is_transfer ? GemmKind::kDepthwiseTransfer : GemmKind::kDepthwise;
+  return t.is_transfer ? GemmKind::kTransfer : GemmKind::kMultiply;
+}
+
 }  // namespace
 
 Reduction::Reduction(Stream& stream, const vta_gemm_operator& op, const vta_gemm_schedule& schedule)
@@ -25,7 +30,7 @@ Reduction::Reduction(Stream& stream, const vta_gemm_operator& op, const vta_gemm
 
 bool Reduction::can_finish(int64_t index) const {
   const Term& t = terms_[index];
-  return !t.nonzero && !dilated(t) && !schedule_.skip_padding && stream_.gemm_limits().dst_distance == 1;
+  return !t.nonzero && !dilated(t) && stream_.gemm_limits().dst_distance == 1;
 }
 
 void Reduction::add(int64_t index, const Box& tile, int64_t acc, Unwritten& unwritten, Finishing* finishing) {
@@ -76,7 +81,7 @@ void Reduction::add_step(int64_t index, const Box& tile, const ReductionStep& st
   }
   const int64_t wgt = weights_.rows(index, tile, step, sparse ? static_cast<int64_t>(blocks->size()) : 0);
   const Rows base = {acc, input_rows(t, window), wgt};
-  const GemmKind kind = t.taps > 1 ? GemmKind::kDepthwise : t.is_transfer ? GemmKind::kTransfer : GemmKind::kMultiply;
+  const GemmKind kind = kind_of(t);
   const int64_t uops = (t.diagonal ? 1 : step.blocks) * step.kh_count * step.kw_count;
   if (finishing && uops <= stream_.gemm_limits().uop_depth && std::max(tile.height, tile.width) <= kMaxExtent) {
     return finish_step(index, tile, step, window, base, kind, *finishing);

@@ -121,7 +121,7 @@ class _Emitter:
     def _finishing_term(self) -> GemmTerm | None:
         """The term whose last products requantize: the last one that reaches every row of a tile."""
         match self.operator.epilogue:
-            case [Step(operand=Requantization(wide=False))] if not self.schedule.skip_padding:
+            case [Step(operand=Requantization(wide=False))]:
                 fitting = [t for t in self.operator.digits[-1].terms if not t.sparse and t.source_dilation == (1, 1)]
                 return fitting[-1] if fitting else None
         return None

@@ -76,8 +76,8 @@ def test_sums_of_all_pairs_are_exact(scales):
     grid = np.meshgrid(ALL, ALL)
     values = {name: part[None, None] for name, part in zip("ab", grid, strict=True)}
     steps = run(graph, values)
-    assert ops.MULTIPLY not in steps
-    assert ops.RESCALE in steps
+    # One of a sum of multiples, or TFLite's own three.
+    assert steps.count(ops.RESCALE) in (1, 3)
 
 
 @pytest.mark.parametrize("rounding", ["tflite", "tflite_unsigned"])

@@ -42,6 +42,7 @@ from vta.quantization.requantize.rounding_steps import average_steps, requantize
 from vta.quantization.requantize.threshold_fit import fit, fit_once
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, ThresholdFit, Thresholds, thresholds_of
 from vta.quantization.requantize.unit import UnitParameters, fit_unit, fits_unit
+from vta.quantization.requantize.unit_sums import UnitSum, fit_unit_sum
 from vta.support.dataclass import dataclass
 
 __all__ = ["Rules", "lower_tflite"]
@@ -279,8 +280,6 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
         return None
     assert not isinstance(attrs.lhs_scale, tuple)
     scales = (attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale)
-    if rules.requantizes and attrs.rounding == "tflite":
-        return _rescaled_sum(node, inputs)
 
     def wanted() -> Array:
         values = np.arange(-128, 128, dtype=np.int64)
@@ -292,9 +291,15 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
         return np.clip(total, attrs.a_min, attrs.a_max)
 
     ratios = scales[0] / scales[2], scales[1] / scales[2]
+    numbers = scales, attrs.lhs_zero_point, attrs.rhs_zero_point, attrs.output_zero_point, attrs.rounding
+    key = _code() + repr(numbers).encode()
+    if rules.requantizes:
+        unit = fit_unit_sum(wanted, key, ratios, attrs.a_min, attrs.a_max, attrs.output_zero_point)
+        if unit is not None:
+            return _unit_sum(node, inputs, unit)
+        if attrs.rounding == "tflite":
+            return _rescaled_sum(node, inputs)
     try:
-        numbers = scales, attrs.lhs_zero_point, attrs.rhs_zero_point, attrs.output_zero_point, attrs.rounding
-        key = _code() + repr(numbers).encode()
         found = fit_pair(wanted, key, *ratios, attrs.a_min, attrs.a_max, multiplies=rules.multiplies)
     except CompileError:
         return None
@@ -312,6 +317,16 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
         value = call(ops.ADD, [value, constant(np.int32(found.term), name)], name)
     value = call(ops.RIGHT_SHIFT, [value, constant(np.int32(found.shift), name)], name)
     return call(ops.CAST, [call(ops.CLIP, [value], name, a_min=attrs.a_min, a_max=attrs.a_max)], name, dtype="int8")
+
+
+def _unit_sum(node: Node, inputs: tuple[Node, ...], found: UnitSum) -> Node:
+    """A sum of multiples that the requantize unit rescales."""
+    name = node.name
+    (first, second), factor = zip(found.lhs, found.rhs, strict=True), found.factor
+    value = _with_terms(None, inputs, first, name)
+    if factor:
+        value = _with_terms(call(ops.MULTIPLY, [value, constant(np.int32(factor), name)], name), inputs, second, name)
+    return _rescaled(node, value, found.parameters, found.term, attrs_of(node, AddAttributes).output_zero_point)
 
 
 def _rescaled_sum(node: Node, inputs: tuple[Node, ...]) -> Node:

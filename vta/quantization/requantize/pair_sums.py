@@ -13,7 +13,7 @@ from vta.errors import CompileError
 from vta.files.cache import Arrays, code_digest, remembered
 from vta.support.dataclass import dataclass
 
-__all__ = ["FactoredSum", "PairSum", "fit_factored_sum", "fit_pair", "fit_sum"]
+__all__ = ["Array", "Conditions", "FactoredSum", "PairSum", "conditions_of", "fit_factored_sum", "fit_pair", "fit_sum"]
 
 Array = NDArray[Any]
 
@@ -87,7 +87,7 @@ def fit_factored_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int
 
     A factor M reaches all integers that lie within 127 of a multiple of it, up to 127 times: enough of them for most pairs.
     """
-    conditions = _conditions(wanted, low, high)
+    conditions = conditions_of(wanted, low, high)
     most = np.log2(_DIGIT * _LARGEST_FACTOR / max(lhs_ratio, rhs_ratio))
     least = np.log2(_LARGEST_SUM / (lhs_ratio + rhs_ratio))
     first = int(np.floor(min(most, least)))
@@ -144,7 +144,7 @@ def fit_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: i
 
     The fewest digits that are exact are chosen.
     """
-    conditions = _conditions(wanted, low, high)
+    conditions = conditions_of(wanted, low, high)
     best: tuple[int, PairSum] | None = None
     for largest, reach in _ATTEMPTS:
         room = min(largest / max(lhs_ratio, rhs_ratio), _LARGEST_SUM / (lhs_ratio + rhs_ratio))
@@ -163,7 +163,7 @@ def fit_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: i
 
 
 @dataclass(frozen=True)
-class _Conditions:
+class Conditions:
     """Level `levels[k]` is reached at (x, y) for y from `first[x + 128, k] - 128` on: never if that is 128."""
 
     levels: Array
@@ -176,12 +176,13 @@ class _Conditions:
         return bounds
 
 
-def _conditions(wanted: Array, low: int, high: int) -> _Conditions:
+def conditions_of(wanted: Array, low: int, high: int) -> Conditions:
+    """Where `wanted[x + 128, y + 128]`, values within low..high that never fall along a row, reaches each level above `low`."""
     count = high - low + 1
     # Rows never fall: so many values as are below a level come before it.
     places = (wanted + (np.arange(256)[:, None] * count - low)).reshape(-1)
     first = np.bincount(places, minlength=256 * count).reshape(256, -1).cumsum(axis=1)[:, :-1]
-    return _Conditions(np.arange(low + 1, high + 1), first)
+    return Conditions(np.arange(low + 1, high + 1), first)
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ class _Nearby:
     """Whether factors and term are in range."""
 
 
-def _nearby(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int, largest: int) -> _Nearby:
+def _nearby(at: Conditions, ratios: tuple[float, float], shift: int, reach: int, largest: int) -> _Nearby:
     lhs, rhs = (round(ratio * 2.0**shift) for ratio in ratios)
     offsets = np.arange(-reach, reach + 1)
     around = np.stack(np.meshgrid(offsets, offsets), axis=-1).reshape(-1, 2)
@@ -223,7 +224,7 @@ def _largest(bounds: Array, place: Array, there: Array, around: Array) -> Array:
     return np.asarray(largest + left.max(axis=1).astype(np.int64))
 
 
-def _search(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int, largest: int) -> tuple[int, PairSum] | None:
+def _search(at: Conditions, ratios: tuple[float, float], shift: int, reach: int, largest: int) -> tuple[int, PairSum] | None:
     """The best factors within `reach` of the ratios, with their slack: how many terms do, less one."""
     found = _nearby(at, ratios, shift, reach, largest)
     bottom, top, factors = found.bottom, found.top, found.factors
