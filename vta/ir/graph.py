@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from vta.errors import GraphError
 from vta.ir import names as ops
 from vta.ir.operator import Attributes, NoAttributes, TensorType, check_elements, lookup
-from vta.ir.printer import print_graph
 from vta.ir.state import State, check_states
 from vta.support.dataclass import dataclass
 
@@ -95,6 +94,8 @@ class Graph:
 
     def __str__(self) -> str:
         """One line a call, numbered; see `print_graph`."""
+        from vta.ir.printer import print_graph
+
         return print_graph(self)
 
     def __repr__(self) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.ir.declared import MODULES
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
@@ -139,12 +141,23 @@ def operator(
 
 def lookup(name: str) -> Operator:
     """Return the operator called `name`; raises `GraphError` if it is not declared."""
-    try:
-        return _OPERATORS[name]
-    except KeyError:
-        raise GraphError(f"operator {shown(name)} is not declared") from None
+    found = _OPERATORS.get(name)
+    if found is None:
+        home = next((module for module, names in MODULES.items() if name in names), None)
+        _declare([home] if home is not None else MODULES)
+        found = _OPERATORS.get(name)
+    if found is None:
+        raise GraphError(f"operator {shown(name)} is not declared")
+    return found
 
 
 def operator_names() -> list[str]:
     """Names of all declared operators, sorted."""
+    _declare(MODULES)
     return sorted(_OPERATORS)
+
+
+def _declare(modules: Iterable[str]) -> None:
+    """Import modules of `vta.ir.ops`, which declare their operators."""
+    for module in modules:
+        import_module(f"vta.ir.ops.{module}")
