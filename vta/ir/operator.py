@@ -109,6 +109,7 @@ class Operator:
 
 
 _OPERATORS: dict[str, Operator] = {}
+_FOLDER = "vta.ir.ops"
 
 
 _Infer = Callable[[_A, Sequence[TensorType]], TensorType]
@@ -130,7 +131,8 @@ def operator(
     """Declare operator `name`; decorates its NumPy reference, which takes the attributes and arrays."""
 
     def declare(reference: Callable[..., Array]) -> Callable[..., Array]:
-        if name in _OPERATORS:
+        home = _home(name)
+        if name in _OPERATORS or (home is not None and reference.__module__ != f"{_FOLDER}.{home}"):
             raise ValueError(f"operator {name} is declared twice")
         span = (arity, arity) if isinstance(arity, int) else arity
         _OPERATORS[name] = Operator(name, span, attributes, infer, reference)
@@ -143,7 +145,7 @@ def lookup(name: str) -> Operator:
     """Return the operator called `name`; raises `GraphError` if it is not declared."""
     found = _OPERATORS.get(name)
     if found is None:
-        home = next((module for module, names in MODULES.items() if name in names), None)
+        home = _home(name)
         _declare([home] if home is not None else MODULES)
         found = _OPERATORS.get(name)
     if found is None:
@@ -160,4 +162,9 @@ def operator_names() -> list[str]:
 def _declare(modules: Iterable[str]) -> None:
     """Import modules of `vta.ir.ops`, which declare their operators."""
     for module in modules:
-        import_module(f"vta.ir.ops.{module}")
+        import_module(f"{_FOLDER}.{module}")
+
+
+def _home(name: str) -> str | None:
+    """The module that declares an operator of ours."""
+    return next((module for module, names in MODULES.items() if name in names), None)

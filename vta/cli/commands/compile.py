@@ -136,9 +136,9 @@ def print_module(module: CompiledModule, output: Output, host: HostModel | None 
     """Print where each operator runs, and the size of the programs; returns the estimates of the regions."""
     from vta.cli.flags import as_options
     from vta.cli.network import summary
-    from vta.report.placement_advice import advice_on_placements
     from vta.report.layers import placement_rows, placement_table
     from vta.report.offload import offload_estimates, offload_table
+    from vta.report.placement_advice import advice_on_placements
 
     output.show(placement_table(placement_rows(module)))
     estimates = offload_estimates(module, host)
