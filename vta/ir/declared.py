@@ -7,8 +7,8 @@ from vta.ir import names as ops
 __all__ = ["MODULES"]
 
 MODULES: dict[str, tuple[str, ...]] = {
-    "detection": (ops.NON_MAX_SUPPRESSION, ops.DETECTIONS),
-    "elementwise": (
+    "vta.ir.ops.detection": (ops.NON_MAX_SUPPRESSION, ops.DETECTIONS),
+    "vta.ir.ops.elementwise": (
         ops.ADD,
         ops.SUBTRACT,
         ops.MULTIPLY,
@@ -41,10 +41,10 @@ MODULES: dict[str, tuple[str, ...]] = {
         ops.RIGHT_SHIFT,
         ops.CAST,
     ),
-    "function": (ops.CALL,),
-    "indexed": (ops.GATHER_ELEMENTS, ops.GATHER_ND, ops.SCATTER_ELEMENTS, ops.SCATTER_ND, ops.TOP_K),
-    "matmul": (ops.QNN_MATMUL, ops.MATMUL2D, ops.TRANSPOSE2D),
-    "nn_activation": (
+    "vta.ir.ops.function": (ops.CALL,),
+    "vta.ir.ops.indexed": (ops.GATHER_ELEMENTS, ops.GATHER_ND, ops.SCATTER_ELEMENTS, ops.SCATTER_ND, ops.TOP_K),
+    "vta.ir.ops.matmul": (ops.QNN_MATMUL, ops.MATMUL2D, ops.TRANSPOSE2D),
+    "vta.ir.ops.nn_activation": (
         ops.RELU,
         ops.LEAKY_RELU,
         ops.PRELU,
@@ -56,12 +56,12 @@ MODULES: dict[str, tuple[str, ...]] = {
         ops.HARD_SIGMOID,
         ops.HARD_SWISH,
     ),
-    "nn_conv": (ops.CONV2D, ops.CONV2D_TRANSPOSE),
-    "nn_dense": (ops.DENSE, ops.MATMUL),
-    "nn_norm": (ops.BIAS_ADD, ops.BATCH_NORM, ops.SOFTMAX, ops.LOG_SOFTMAX, ops.LRN),
-    "nn_pool": (ops.MAX_POOL2D, ops.AVG_POOL2D, ops.SUM_POOL2D, ops.GLOBAL_AVG_POOL2D, ops.GLOBAL_MAX_POOL2D),
-    "nn_windows": (ops.WINDOWS,),
-    "qnn": (
+    "vta.ir.ops.nn_conv": (ops.CONV2D, ops.CONV2D_TRANSPOSE),
+    "vta.ir.ops.nn_dense": (ops.DENSE, ops.MATMUL),
+    "vta.ir.ops.nn_norm": (ops.BIAS_ADD, ops.BATCH_NORM, ops.SOFTMAX, ops.LOG_SOFTMAX, ops.LRN),
+    "vta.ir.ops.nn_pool": (ops.MAX_POOL2D, ops.AVG_POOL2D, ops.SUM_POOL2D, ops.GLOBAL_AVG_POOL2D, ops.GLOBAL_MAX_POOL2D),
+    "vta.ir.ops.nn_windows": (ops.WINDOWS,),
+    "vta.ir.ops.qnn": (
         ops.QNN_QUANTIZE,
         ops.QNN_DEQUANTIZE,
         ops.QNN_CONV2D,
@@ -71,13 +71,13 @@ MODULES: dict[str, tuple[str, ...]] = {
         ops.QNN_AVG_POOL2D,
         ops.QNN_GLOBAL_AVG_POOL2D,
     ),
-    "qnn_activation": (ops.QNN_LOOKUP, ops.QNN_LEAKY_RELU, ops.QNN_HARD_SWISH),
-    "qnn_conv_transpose": (ops.QNN_CONV2D_TRANSPOSE,),
-    "qnn_rows": (ops.QNN_SOFTMAX_TERMS, ops.QNN_SOFTMAX_SHARES, ops.NORMALIZE, ops.QNN_NORMALIZE),
-    "qnn_softmax": (ops.QNN_SOFTMAX,),
-    "reduce": (ops.MEAN, ops.SUM, ops.PROD, ops.MAX, ops.MIN, ops.ARGMAX, ops.ARGMIN),
-    "rescale": (ops.RESCALE,),
-    "shape": (
+    "vta.ir.ops.qnn_activation": (ops.QNN_LOOKUP, ops.QNN_LEAKY_RELU, ops.QNN_HARD_SWISH),
+    "vta.ir.ops.qnn_conv_transpose": (ops.QNN_CONV2D_TRANSPOSE,),
+    "vta.ir.ops.qnn_rows": (ops.QNN_SOFTMAX_TERMS, ops.QNN_SOFTMAX_SHARES, ops.NORMALIZE, ops.QNN_NORMALIZE),
+    "vta.ir.ops.qnn_softmax": (ops.QNN_SOFTMAX,),
+    "vta.ir.ops.reduce": (ops.MEAN, ops.SUM, ops.PROD, ops.MAX, ops.MIN, ops.ARGMAX, ops.ARGMIN),
+    "vta.ir.ops.rescale": (ops.RESCALE,),
+    "vta.ir.ops.shape": (
         ops.RESHAPE,
         ops.BATCH_FLATTEN,
         ops.TRANSPOSE,

@@ -109,7 +109,6 @@ class Operator:
 
 
 _OPERATORS: dict[str, Operator] = {}
-_FOLDER = "vta.ir.ops"
 
 
 _Infer = Callable[[_A, Sequence[TensorType]], TensorType]
@@ -132,7 +131,7 @@ def operator(
 
     def declare(reference: Callable[..., Array]) -> Callable[..., Array]:
         home = _home(name)
-        if name in _OPERATORS or (home is not None and reference.__module__ != f"{_FOLDER}.{home}"):
+        if name in _OPERATORS or (home is not None and reference.__module__ != home):
             raise ValueError(f"operator {name} is declared twice")
         span = (arity, arity) if isinstance(arity, int) else arity
         _OPERATORS[name] = Operator(name, span, attributes, infer, reference)
@@ -162,7 +161,7 @@ def operator_names() -> list[str]:
 def _declare(modules: Iterable[str]) -> None:
     """Import modules of `vta.ir.ops`, which declare their operators."""
     for module in modules:
-        import_module(f"{_FOLDER}.{module}")
+        import_module(module)
 
 
 def _home(name: str) -> str | None:

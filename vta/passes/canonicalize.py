@@ -17,17 +17,17 @@ _CUTS = frozenset({ops.RELU, ops.CLIP, ops.HARD_SIGMOID, ops.MAXIMUM, ops.MINIMU
 _TERMS = frozenset({ops.ADD, ops.SUBTRACT, ops.BIAS_ADD})
 
 _PASSES: tuple[tuple[str, str, tuple[Set[str], ...]], ...] = (
-    ("fold_constants", "fold_constants", ()),
-    ("remove_no_ops", "remove_no_ops", ()),
-    ("fold_unit_axes", "fold_unit_axes", (_RENAMING,)),
-    ("fold_flattened", "fold_flattened", ({ops.DENSE, ops.QNN_DENSE}, {ops.TRANSPOSE})),
-    ("activations", "name_activations", (_CUTS,)),
-    ("fold_padding", "fold_padding", ({ops.PAD},)),
-    ("fold_batch_norm", "fold_batch_norm", ({ops.BATCH_NORM},)),
-    ("fold_scales", "fold_factors", (_WEIGHTED, {ops.MULTIPLY})),
-    ("fold_scales", "fold_terms", (_WEIGHTED, _TERMS)),
-    ("split_layers", "split_layers", ({ops.DENSE},)),
-    ("fold_factors_of_matmuls", "fold_factors_of_matmuls", ({ops.MATMUL},)),
+    ("vta.passes.fold_constants", "fold_constants", ()),
+    ("vta.passes.remove_no_ops", "remove_no_ops", ()),
+    ("vta.passes.fold_unit_axes", "fold_unit_axes", (_RENAMING,)),
+    ("vta.passes.fold_flattened", "fold_flattened", ({ops.DENSE, ops.QNN_DENSE}, {ops.TRANSPOSE})),
+    ("vta.passes.activations", "name_activations", (_CUTS,)),
+    ("vta.passes.fold_padding", "fold_padding", ({ops.PAD},)),
+    ("vta.passes.fold_batch_norm", "fold_batch_norm", ({ops.BATCH_NORM},)),
+    ("vta.passes.fold_scales", "fold_factors", (_WEIGHTED, {ops.MULTIPLY})),
+    ("vta.passes.fold_scales", "fold_terms", (_WEIGHTED, _TERMS)),
+    ("vta.passes.split_layers", "split_layers", ({ops.DENSE},)),
+    ("vta.passes.fold_factors_of_matmuls", "fold_factors_of_matmuls", ({ops.MATMUL},)),
 )
 """The passes in order: module, function, and sets of operators. A graph that lacks one of a set is what the pass would leave it
 as; then it is not imported."""
@@ -53,7 +53,7 @@ def _folded(graph: Graph) -> Graph:
         for module, function, needed in _PASSES:
             if any(found.isdisjoint(names) for names in needed):
                 continue
-            apply: Callable[[Graph], Graph] = getattr(import_module(f"vta.passes.{module}"), function)
+            apply: Callable[[Graph], Graph] = getattr(import_module(module), function)
             changed = apply(graph)
             graph, found = changed, found if changed is graph else _operators(changed)
         if all(new is old for new, old in zip(graph.outputs, before.outputs, strict=True)):
