@@ -37,11 +37,7 @@ constexpr double power_of_two(uint32_t exponent) { return static_cast<double>(in
 constexpr size_t kLanes = 2;  // what every x86-64 has
 typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
 
-Lanes lanes_at(const double* values) {
-  Lanes found;
-  std::memcpy(&found, values, sizeof(found));
-  return found;
-}
+constexpr size_t kBlock = 8;  // pairs that are looked at together; the least middle shift has as many
 
 // The pairs of one middle shift, by their place from the second factor 1 << shift on.
 class PairsOfShift {
@@ -51,18 +47,29 @@ class PairsOfShift {
 
   size_t count() const { return size_t{1} << shift_; }
 
-  void offs(double* found) const {
-    const Lanes one = Lanes{} + 1.0, half = Lanes{} + 0.5, scaled = Lanes{} + scaled_;
-    // What is added to 2^52 is rounded: `ideal` is far below it.
-    const Lanes whole = Lanes{} + 4503599627370496.0;
-    Lanes second = Lanes{} + dropped_ + Lanes{0.0, 1.0};
-    for (size_t i = 0; i < count(); i += kLanes, second += static_cast<double>(kLanes)) {
-      const Lanes ideal = scaled / second, up = ideal + half, rounded = (up + whole) - whole;
-      const Lanes below = rounded > up ? rounded - one : rounded, factor = below < one ? one : below;
-      const Lanes away = factor > ideal ? factor - ideal : ideal - factor;
-      const Lanes off = away / ideal * width_ + dropped_ / factor;
+  // What the pairs of a block may be off.
+  void offs(size_t block, double* found) const {
+    for (size_t i = 0; i < kBlock; i += kLanes) {
+      const Near near = near_at(block + i);
+      const Lanes away = near.above < Lanes{} ? -near.above : near.above;
+      const Lanes off = away / near.ideal * width_ + dropped_ / near.factor;
       std::memcpy(found + i, &off, sizeof(off));
     }
+  }
+
+  // Whether no pair of a block is off by less than `limit`, by what is sure without two of the three divisions: with u the inverse
+  // of the ideal factor, the inverse of the nearest is at least u * (1 - (nearest - ideal) * u).
+  bool none_below(double limit, size_t block) const {
+    constexpr double kRounding = 1.0 - 1e-9;
+    const double inverse = 1.0 / scaled_;
+    Lanes least = Lanes{} + std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < kBlock; i += kLanes) {
+      const Near near = near_at(block + i);
+      const Lanes away = near.above < Lanes{} ? -near.above : near.above, by_one = near.second * inverse;
+      const Lanes off = by_one * (away * width_ + dropped_ * (1.0 - near.above * by_one));
+      least = off < least ? off : least;
+    }
+    return std::min(least[0], least[1]) * kRounding >= limit;
   }
 
   Pair pair(uint32_t place) const {
@@ -72,6 +79,22 @@ class PairsOfShift {
   }
 
  private:
+  struct Near {
+    Lanes second;
+    Lanes ideal;
+    Lanes factor;  // nearest to the ideal
+    Lanes above;   // by how much it is larger
+  };
+
+  Near near_at(size_t place) const {
+    // What is added to 2^52 is rounded: `ideal` is far below it.
+    const Lanes one = Lanes{} + 1.0, whole = Lanes{} + 4503599627370496.0;
+    const Lanes second = dropped_ + static_cast<double>(place) + Lanes{0.0, 1.0};
+    const Lanes ideal = scaled_ / second, up = ideal + 0.5, rounded = (up + whole) - whole;
+    const Lanes below = rounded > up ? rounded - one : rounded, factor = below < one ? one : below;
+    return {second, ideal, factor, factor - ideal};
+  }
+
   const double width_;
   const double dropped_;
   const double scaled_;
@@ -80,7 +103,6 @@ class PairsOfShift {
 
 // Buffers that the rows of one search share.
 struct Room {
-  std::vector<double> off;
   std::vector<Place> places;
 };
 
@@ -93,9 +115,9 @@ class RankedPairs {
     const auto last = static_cast<uint32_t>(limits.most_shift);
     for (auto shift = static_cast<uint32_t>(limits.least_shift); shift <= last; ++shift) {
       if (most_ > kFew) {
-        keep_all(offs(shift), shift);
+        keep_all(shift);
       } else if (room_.places.size() < most_ || least_off(shift) < room_.places.back().off) {
-        keep_few(offs(shift), shift);
+        keep_few(shift);
       }
     }
     first_ = std::min({std::max(kFew, static_cast<size_t>(limits.wanted)), most_, room_.places.size()});
@@ -138,31 +160,24 @@ class RankedPairs {
     return power_of_two(shift) / (slope_ * power_of_two(kFinalShift) + 1.0) * kRounding;
   }
 
-  const std::vector<double>& offs(uint32_t shift) const {
+  void keep_all(uint32_t shift) const {
     const PairsOfShift pairs(slope_, width_, shift);
-    room_.off.resize(pairs.count());
-    pairs.offs(room_.off.data());
-    return room_.off;
-  }
-
-  void keep_all(const std::vector<double>& off, uint32_t shift) const {
-    for (uint32_t i = 0; i < off.size(); ++i) room_.places.push_back({off[i], shift, i});
+    double off[kBlock];
+    for (size_t block = 0; block < pairs.count(); block += kBlock) {
+      pairs.offs(block, off);
+      for (size_t i = 0; i < kBlock; ++i) room_.places.push_back({off[i], shift, static_cast<uint32_t>(block + i)});
+    }
   }
 
   // Keeps as many as are to be told, in order.
-  void keep_few(const std::vector<double>& off, uint32_t shift) const {
-    constexpr size_t kBlock = 8;
+  void keep_few(uint32_t shift) const {
+    const PairsOfShift pairs(slope_, width_, shift);
     std::vector<Place>& few = room_.places;
-    for (size_t block = 0; block < off.size(); block += kBlock) {
-      if (few.size() == most_ && block + kBlock <= off.size()) {
-        Lanes least = lanes_at(&off[block]);
-        for (size_t i = kLanes; i < kBlock; i += kLanes) {
-          const Lanes other = lanes_at(&off[block + i]);
-          least = other < least ? other : least;
-        }
-        if (std::min(least[0], least[1]) >= few.back().off) continue;
-      }
-      for (size_t i = block; i < std::min(block + kBlock, off.size()); ++i) keep(off[i], shift, static_cast<uint32_t>(i));
+    double off[kBlock];
+    for (size_t block = 0; block < pairs.count(); block += kBlock) {
+      if (few.size() == most_ && pairs.none_below(few.back().off, block)) continue;
+      pairs.offs(block, off);
+      for (size_t i = 0; i < kBlock; ++i) keep(off[i], shift, static_cast<uint32_t>(block + i));
     }
   }
 
@@ -313,7 +328,8 @@ bool propose(const Row& row, const vta_threshold_limits& limits, Room* room, con
     }
   };
   for (size_t i = 0; i < pairs.first() && left > 0 && goes_on; ++i) {
-    if (may_do(pairs.pair(i))) tell(pairs.pair(i));
+    const Pair pair = pairs.pair(i);
+    if (may_do(pair)) tell(pair);
   }
   if (left > 0 && goes_on) {
     const size_t end = pairs.rest(may_do);

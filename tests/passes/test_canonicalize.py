@@ -65,3 +65,28 @@ def test_chain_of_many_layers_needs_no_recursion(same_results):
         node = call("nn.relu", [batch_norm(call("nn.conv2d", [node, weight], f"conv{i}"), f"bn{i}")], f"relu{i}")
     simple = canonicalize(Graph((x,), (node,)))
     assert len(simple.calls()) == 3000
+
+
+def test_passes_that_are_left_out_would_change_nothing(monkeypatch):
+    """Each says which operators it needs; here it is asked of graphs that lack them."""
+    x = graph_input("x", (1, 3, 8, 8))
+    data = call("qnn.quantize", [x], "q", scale=0.5)
+    for node in (
+        x,
+        call("sigmoid", [x]),
+        call("nn.conv2d", [x, normal(4, 3, 1, 1)]),
+        call("reshape", [x], newshape=(3, 64)),
+        data,
+    ):
+        graph = Graph((x,), (node,))
+        expected = print_graph(canonicalize(graph))
+        with monkeypatch.context() as patched:
+            patched.setattr("vta.passes.canonicalize._operators", lambda graph: _Everything())
+            assert print_graph(canonicalize(graph)) == expected
+
+
+class _Everything(frozenset[str]):
+    """A set that has each operator."""
+
+    def isdisjoint(self, other: object) -> bool:
+        return False

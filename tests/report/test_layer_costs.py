@@ -8,11 +8,12 @@ import pytest
 
 from tests.hand_made_modules import make_module
 from vta.cli.flags import as_options
-from vta.codegen.region_program import Placement
+from vta.codegen.region_program import HOST, VTA, Placement
 from vta.devices.cycle import CycleDevice
 from vta.devices.sim import SimDevice
-from vta.report.advice import advice_on, advice_on_placements
-from vta.report.layer_costs import HOST, VTA, LayerCost, NetworkCost, cost_table, costs_json, network_cost, with_faster_steps
+from vta.report.advice import advice_on
+from vta.report.layer_costs import LayerCost, NetworkCost, cost_table, costs_json, network_cost, with_faster_steps
+from vta.report.placement_advice import advice_on_placements
 from vta.report.table import write_table
 from vta.runtime.module import Module
 from vta.runtime.reports import StepTime

@@ -113,8 +113,9 @@ def print_cycles(output: Output, report: Any) -> None:
 def print_costs(output: Output, cost: NetworkCost | None) -> None:
     """Print what each layer cost, most first, and what would make the network faster; nothing without cycles."""
     from vta.cli.flags import as_options
+    from vta.codegen.region_program import HOST, VTA
     from vta.report.advice import advice_on
-    from vta.report.layer_costs import HOST, VTA, cost_table
+    from vta.report.layer_costs import cost_table
 
     if cost is None:
         return

@@ -38,4 +38,4 @@ def tensor_fields(tensor: Tensor, address: int) -> tuple[Any, ...]:
 def pointer_to(array: NDArray[Any]) -> Any:
     """A pointer to the elements of a contiguous array, which has to be kept for as long as it is used."""
     assert array.flags.c_contiguous
-    return ffi.cast("void *", array.ctypes.data)
+    return ffi.cast("void *", ffi.from_buffer(array))

@@ -6,7 +6,10 @@ from vta.ir.graph import Node
 from vta.isa.program import Program
 from vta.support.dataclass import dataclass
 
-__all__ = ["MOVE_SUFFIX", "OperatorRecord", "Placement", "RegionProgram", "TensorBinding"]
+__all__ = ["HOST", "MOVE_SUFFIX", "VTA", "OperatorRecord", "Placement", "RegionProgram", "TensorBinding"]
+
+VTA, HOST = "vta", "host"
+"""Where operators run."""
 
 MOVE_SUFFIX = " (move)"
 """Ends the name under which a program counts products of an operator that only bring a tensor into the accumulator."""
@@ -61,7 +64,7 @@ class Placement:
     layer: str
     op: str
     where: str
-    """``vta`` or ``host``."""
+    """`VTA` or `HOST`."""
     reason: str
     """Why it runs on the host, or the VTA operator that it is part of."""
     rule: str = ""

@@ -327,7 +327,7 @@ class Stream:
         """Shape (k, 14): the fields of `vta_constant` of the constants from number `first` on."""
         width = len(ffi.typeof("vta_constant").fields)
         table = np.empty((self._sizes.constants - first, width), dtype=np.int64)
-        lib.vta_stream_copy_constants(self.native, first, ffi.cast("vta_constant *", table.ctypes.data))
+        lib.vta_stream_copy_constants(self.native, first, ffi.from_buffer("vta_constant[]", table))
         return table
 
     def encoded(self) -> NDArray[np.uint64]:

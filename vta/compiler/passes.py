@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from vta.codegen.region_program import RegionProgram
-from vta.compiler.faults import fault_of, fault_of_program
 from vta.compiler.options import CompileOptions
 from vta.compiler.placements import placements_of, require_no_host
 from vta.compiler.profit import main_region, reason_against_region
@@ -16,6 +16,7 @@ from vta.compiler.state import Failure, State
 from vta.compiler.veto import Vetoes, host_first
 from vta.errors import CompileError, EncodingError
 from vta.frontend import load_model
+from vta.ir import names as ops
 from vta.ir.diagnostics import INEXACT, WRAPS
 from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
@@ -24,21 +25,19 @@ from vta.isa.verify import require_verified, verify
 from vta.partition import partition as parts
 from vta.partition.fused.reason import Reason
 from vta.partition.rewrites import im2col as windows
-from vta.partition.rewrites import matrices_to_images as images
 from vta.partition.rewrites.space_to_depth import fold_columns
-from vta.partition.rewrites.wrap_accumulators import wrap_accumulators as wrapped
-from vta.partition.selection import layers_between
 from vta.partition.vta_patterns import TARGET
 from vta.passes import canonicalize as canonical
-from vta.passes.fold_lookups import fold_lookups
 from vta.passes.quantized_states import keep_quantized
 from vta.quantization.bounds import overflow_warnings
 from vta.quantization.dialect import is_quantized
 from vta.quantization.lowering import lower as lowering_pass
 from vta.quantization.requantize.channel_pruning import drop_channels
-from vta.runtime.artifact.gpu_host import GpuHost, gpu_host_of
 from vta.runtime.compiled_module import CompiledModule
 from vta.tile.region_lowering import RegionLowering
+
+if TYPE_CHECKING:
+    from vta.runtime.artifact.gpu_host import GpuHost
 
 
 def import_model(state: State, options: CompileOptions) -> State:
@@ -57,6 +56,8 @@ def canonicalize(state: State, options: CompileOptions) -> State:
 def select(state: State, options: CompileOptions) -> State:
     """Find the layers between start and stop, which alone may run on VTA."""
     if options.start or options.stop:
+        from vta.partition.selection import layers_between
+
         return replace(state, layers=layers_between(state.graph, options.start, options.stop))
     return state
 
@@ -68,6 +69,7 @@ def quantize(state: State, options: CompileOptions) -> State:
         if options.targets.vta is None:
             return state
         # Most of the quantisation serves float networks alone.
+        from vta.passes.fold_lookups import fold_lookups
         from vta.quantization.float.measured import with_measured_layers
         from vta.quantization.float.quantizer import quantize as quantized
 
@@ -106,11 +108,19 @@ def check_bounds(state: State, options: CompileOptions) -> State:
 
 def wrap_accumulators(state: State, options: CompileOptions) -> State:
     """State in the graph what accumulators of 16 bits do to its values."""
+    if state.hw.acc_bits == 32:
+        return state
+    from vta.partition.rewrites.wrap_accumulators import wrap_accumulators as wrapped
+
     return replace(state, imported=wrapped(state.graph, state.hw))
 
 
 def matrices_to_images(state: State, options: CompileOptions) -> State:
     """Multiply matrices as images, where the network has products of two tensors that VTA can multiply."""
+    if not any(node.op in (ops.QNN_MATMUL, ops.QNN_NORMALIZE) for node in state.graph.calls()):
+        return state
+    from vta.partition.rewrites import matrices_to_images as images
+
     return replace(state, imported=images.matrices_to_images(state.graph, state.hw))
 
 
@@ -158,12 +168,16 @@ def check_programs(state: State, options: CompileOptions) -> State:
     main = main_region([region for region in state.programs if isinstance(region, RegionProgram)])
     for made, region in zip(state.tiles, state.programs, strict=True):
         if isinstance(region, Failure):
+            from vta.compiler.faults import fault_of
+
             vetoed |= fault_of(made, str(region))
             continue
         findings = verify(region.program)
         if findings and options.strict:
             require_verified(region.program)
         if findings:
+            from vta.compiler.faults import fault_of_program
+
             vetoed |= fault_of_program(made, region.program, findings)
             continue
         reason = reason_against_region(region, state.hw, options.host, options.least_gain, is_main=region is main)
@@ -190,7 +204,11 @@ def place(state: State, options: CompileOptions) -> State:
 def _gpu(options: CompileOptions) -> GpuHost | None:
     """The GPU among the targets."""
     entry = options.targets.gpu
-    return None if entry is None else gpu_host_of(entry)
+    if entry is None:
+        return None
+    from vta.runtime.artifact.gpu_host import gpu_host_of
+
+    return gpu_host_of(entry)
 
 
 def _program(state: State, options: CompileOptions, index: int) -> RegionProgram | Failure:

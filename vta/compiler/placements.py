@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from vta.codegen.region_program import Placement
-from vta.compiler.faults import NAMED
+from vta.codegen.region_program import HOST, VTA, Placement
 from vta.config.target_list import TargetList
 from vta.errors import CompileError
 from vta.ir.diagnostics import Diagnostic
@@ -14,6 +13,9 @@ from vta.partition.fused.fused_operator import FusedOperator, is_view, view_sour
 from vta.partition.partition import Partition
 
 __all__ = ["placements_of", "require_no_host"]
+
+_NAMED = 6
+"""Operators that a message names."""
 
 
 def placements_of(
@@ -26,20 +28,20 @@ def placements_of(
     for node in graph.calls():
         if node in parts.reasons:
             reason = parts.reasons[node]
-            placements.append(Placement(node.name, node.op, "host", str(reason), reason.rule, reason.value))
+            placements.append(Placement(node.name, node.op, HOST, str(reason), reason.rule, reason.value))
         elif node in part_of and part_of[node] in lying:
-            placements.append(Placement(node.name, node.op, "vta", "by where its tensors lie, nothing is copied"))
+            placements.append(Placement(node.name, node.op, VTA, "by where its tensors lie, nothing is copied"))
         elif node in part_of or is_view(node):
             owner = part_of[node].label if node in part_of else view_source(node).name
             note = f"; {inexact[node.name].text}" if node.name in inexact else ""
-            placements.append(Placement(node.name, node.op, "vta", f"part of {owner}{note}"))
+            placements.append(Placement(node.name, node.op, VTA, f"part of {owner}{note}"))
     return tuple(placements)
 
 
 def require_no_host(placements: tuple[Placement, ...], targets: TargetList) -> None:
     """Raise `CompileError` naming what would run on a host that is not among `targets`."""
-    left = [placement for placement in placements if placement.where == "host"]
+    left = [placement for placement in placements if placement.where == HOST]
     if left:
-        named = "; ".join(f"{placement.layer} ({placement.op}): {placement.reason}" for placement in left[:NAMED])
-        more = f"; and {len(left) - NAMED} more" if len(left) > NAMED else ""
+        named = "; ".join(f"{placement.layer} ({placement.op}): {placement.reason}" for placement in left[:_NAMED])
+        more = f"; and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
         raise CompileError(f"target {targets}: a host, such as llvm, is needed for {named}{more}")

@@ -1,3 +1,1 @@
-"""The graph and its operators, which importing the package declares."""
-
-import vta.ir.ops  # noqa: F401
+"""The graph and its operators."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from vta.errors import GraphError
 from vta.ir import names as ops
 from vta.ir.operator import Attributes, NoAttributes, TensorType, check_elements, lookup
-from vta.ir.printer import print_graph
 from vta.ir.state import State, check_states
 from vta.support.dataclass import dataclass
 
@@ -95,6 +94,8 @@ class Graph:
 
     def __str__(self) -> str:
         """One line a call, numbered; see `print_graph`."""
+        from vta.ir.printer import print_graph
+
         return print_graph(self)
 
     def __repr__(self) -> str:
@@ -115,7 +116,11 @@ class Graph:
 
     def calls(self) -> list[Node]:
         """The nodes that operators compute, in topological order."""
-        return [node for node in self._order if node.is_call]
+        return list(self._calls)
+
+    @cached_property
+    def _calls(self) -> tuple[Node, ...]:
+        return tuple(node for node in self._order if node.op not in (ops.INPUT, ops.CONSTANT))
 
     def users(self) -> dict[Node, list[Node]]:
         """For each node the nodes that read it, once per reading node, in topological order."""
@@ -171,25 +176,18 @@ def call(op: str, inputs: Iterable[Node], name: str = "", **attributes: Any) -> 
 
 def topological(outputs: Iterable[Node]) -> list[Node]:
     """Return `outputs` and everything that they need, each node after its inputs. Needs no recursion."""
-    order: list[Node] = []
-    stack: list[tuple[Node, Iterator[Node]]] = []
-    entered: set[Node] = set()
-    for output in outputs:
-        if output in entered:
-            continue
-        entered.add(output)
-        stack.append((output, iter(output.inputs)))
-        while stack:
-            node, pending = stack[-1]
-            for source in pending:
-                if source not in entered:
-                    entered.add(source)
-                    stack.append((source, iter(source.inputs)))
-                    break
-            else:
-                order.append(node)
-                stack.pop()
-    return order
+    order: dict[Node, None] = {}
+    stack = list(outputs)[::-1]
+    while stack:
+        node = stack[-1]
+        if node not in order:
+            pending = [source for source in node.inputs if source not in order]
+            if pending:
+                stack += pending[::-1]
+                continue
+            order[node] = None
+        stack.pop()
+    return list(order)
 
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -210,6 +208,8 @@ def rewrite(graph: Graph, change: Callable[[Node], Node]) -> Graph:
     """
     done: dict[Node, Node] = {}
     for node in graph.nodes():
-        inputs = node.inputs and tuple([done[source] for source in node.inputs])
-        done[node] = change(with_inputs(node, inputs))
+        if node.inputs:
+            done[node] = change(with_inputs(node, tuple([done[source] for source in node.inputs])))
+        else:
+            done[node] = change(node)
     return graph.rebuilt(done)

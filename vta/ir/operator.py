@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.ir.declared import MODULES
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
@@ -128,7 +130,8 @@ def operator(
     """Declare operator `name`; decorates its NumPy reference, which takes the attributes and arrays."""
 
     def declare(reference: Callable[..., Array]) -> Callable[..., Array]:
-        if name in _OPERATORS:
+        home = _home(name)
+        if name in _OPERATORS or (home is not None and reference.__module__ != home):
             raise ValueError(f"operator {name} is declared twice")
         span = (arity, arity) if isinstance(arity, int) else arity
         _OPERATORS[name] = Operator(name, span, attributes, infer, reference)
@@ -139,12 +142,28 @@ def operator(
 
 def lookup(name: str) -> Operator:
     """Return the operator called `name`; raises `GraphError` if it is not declared."""
-    try:
-        return _OPERATORS[name]
-    except KeyError:
-        raise GraphError(f"operator {shown(name)} is not declared") from None
+    found = _OPERATORS.get(name)
+    if found is None:
+        home = _home(name)
+        _declare([home] if home is not None else MODULES)
+        found = _OPERATORS.get(name)
+    if found is None:
+        raise GraphError(f"operator {shown(name)} is not declared")
+    return found
 
 
 def operator_names() -> list[str]:
     """Names of all declared operators, sorted."""
+    _declare(MODULES)
     return sorted(_OPERATORS)
+
+
+def _declare(modules: Iterable[str]) -> None:
+    """Import modules of `vta.ir.ops`, which declare their operators."""
+    for module in modules:
+        import_module(module)
+
+
+def _home(name: str) -> str | None:
+    """The module that declares an operator of ours."""
+    return next((module for module, names in MODULES.items() if name in names), None)

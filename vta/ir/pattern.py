@@ -244,7 +244,7 @@ def rewrite_pattern(graph: Graph, pattern: Pattern, callback: Callable[[Match], 
     readers = {node: len(nodes) + graph.outputs.count(node) for node, nodes in graph.users().items()}
     done: dict[Node, Node] = {}
     for node in graph.nodes():
-        current = with_inputs(node, tuple(done[source] for source in node.inputs))
+        current = with_inputs(node, tuple([done[source] for source in node.inputs]))
         found = match(pattern, current, uses) if node.op != ops.INPUT else None
         replacement = None if found is None else callback(found)
         if replacement is not None and replacement.type != current.type:

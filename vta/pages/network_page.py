@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from vta.codegen.region_program import HOST
 from vta.config.hardware import HardwareConfig
 from vta.config.technology import Technology
 from vta.devices.device import Counters
@@ -23,7 +24,7 @@ from vta.pages.figure import Figure
 from vta.pages.page import ABOUT_ADVICE, Fact, GraphPart, Note, Page, Section, TablePart
 from vta.report.advice import advice_on
 from vta.report.cycles import preset_text, unit_cycles
-from vta.report.layer_costs import HOST, LayerCost, NetworkCost, network_cost
+from vta.report.layer_costs import LayerCost, NetworkCost, network_cost
 from vta.report.layers import layer_rows
 from vta.report.settings import Say, in_python, with_settings
 from vta.runtime.compiled_module import CompiledModule

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Set
+from importlib import import_module
+
+from vta.ir import names as ops
 from vta.ir.graph import Graph
-from vta.passes.activations import name_activations
 from vta.passes.finite import require_finite
-from vta.passes.fold_batch_norm import fold_batch_norm
-from vta.passes.fold_constants import fold_constants
-from vta.passes.fold_factors_of_matmuls import fold_factors_of_matmuls
-from vta.passes.fold_flattened import fold_flattened
-from vta.passes.fold_padding import fold_padding
-from vta.passes.fold_scales import fold_factors, fold_terms
-from vta.passes.fold_unit_axes import fold_unit_axes
-from vta.passes.remove_no_ops import remove_no_ops
-from vta.passes.split_layers import split_layers
 
 __all__ = ["canonicalize"]
 
-_PASSES = (
-    fold_constants,
-    remove_no_ops,
-    fold_unit_axes,
-    fold_flattened,
-    name_activations,
-    fold_padding,
-    fold_batch_norm,
-    fold_factors,
-    fold_terms,
-    split_layers,
-    fold_factors_of_matmuls,
+_RENAMING = frozenset({ops.RESHAPE, ops.SQUEEZE, ops.EXPAND_DIMS})
+_WEIGHTED = frozenset({ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE})
+_CUTS = frozenset({ops.RELU, ops.CLIP, ops.HARD_SIGMOID, ops.MAXIMUM, ops.MINIMUM})
+_TERMS = frozenset({ops.ADD, ops.SUBTRACT, ops.BIAS_ADD})
+
+_PASSES: tuple[tuple[str, str, tuple[Set[str], ...]], ...] = (
+    ("vta.passes.fold_constants", "fold_constants", ()),
+    ("vta.passes.remove_no_ops", "remove_no_ops", ()),
+    ("vta.passes.fold_unit_axes", "fold_unit_axes", (_RENAMING,)),
+    ("vta.passes.fold_flattened", "fold_flattened", ({ops.DENSE, ops.QNN_DENSE}, {ops.TRANSPOSE})),
+    ("vta.passes.activations", "name_activations", (_CUTS,)),
+    ("vta.passes.fold_padding", "fold_padding", ({ops.PAD},)),
+    ("vta.passes.fold_batch_norm", "fold_batch_norm", ({ops.BATCH_NORM},)),
+    ("vta.passes.fold_scales", "fold_factors", (_WEIGHTED, {ops.MULTIPLY})),
+    ("vta.passes.fold_scales", "fold_terms", (_WEIGHTED, _TERMS)),
+    ("vta.passes.split_layers", "split_layers", ({ops.DENSE},)),
+    ("vta.passes.fold_factors_of_matmuls", "fold_factors_of_matmuls", ({ops.MATMUL},)),
 )
+"""The passes in order: module, function, and sets of operators. A graph that lacks one of a set is what the pass would leave it
+as; then it is not imported."""
 
 
 def canonicalize(graph: Graph) -> Graph:
@@ -48,8 +49,16 @@ def canonicalize(graph: Graph) -> Graph:
 
 def _folded(graph: Graph) -> Graph:
     while True:
-        before = graph
-        for apply in _PASSES:
-            graph = apply(graph)
+        before, found = graph, _operators(graph)
+        for module, function, needed in _PASSES:
+            if any(found.isdisjoint(names) for names in needed):
+                continue
+            apply: Callable[[Graph], Graph] = getattr(import_module(module), function)
+            changed = apply(graph)
+            graph, found = changed, found if changed is graph else _operators(changed)
         if all(new is old for new, old in zip(graph.outputs, before.outputs, strict=True)):
             return graph
+
+
+def _operators(graph: Graph) -> frozenset[str]:
+    return frozenset(node.op for node in graph.calls())

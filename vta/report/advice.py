@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from math import ceil
 
-from vta.codegen.region_program import Placement
+from vta.codegen.region_program import HOST
 from vta.report.bottlenecks import BOTTLENECKS
-from vta.report.layer_costs import HOST, LayerCost, NetworkCost
-from vta.report.remedies import Remedy, remedy_of
+from vta.report.layer_costs import LayerCost, NetworkCost
+from vta.report.placement_advice import for_terminals
+from vta.report.remedies import remedy_of
 from vta.report.settings import Say, in_python, with_settings
-from vta.runtime.compiled_module import CompiledModule
 from vta.support.dataclass import dataclass
 
-__all__ = ["Advice", "advice_on", "advice_on_placements"]
+__all__ = ["Advice", "advice_on"]
 
 _LEAST_SHARE = 0.02
 """Of the run: what costs less is not worth a line."""
@@ -47,23 +46,6 @@ def advice_on(cost: NetworkCost, say: Say = in_python) -> list[Advice]:
     return sorted(worth, key=lambda advice: -advice.cycles)[:_MOST]
 
 
-def advice_on_placements(module: CompiledModule, say: Say = in_python) -> list[str]:
-    """What to do about the operators that stay on the host, a sentence for each rule that there is something to do about.
-
-    `say` puts settings into words.
-    """
-    kept: dict[Remedy, list[Placement]] = defaultdict(list)
-    for entry in module.placements:
-        if entry.where == HOST:
-            kept[remedy_of(entry.rule)].append(entry)
-    return [
-        f"{len(entries)} {'operator' if len(entries) == 1 else 'operators'} on the host, first {entries[0].layer}: "
-        f"{entries[0].reason}. What to do: {_for_terminals(with_settings(remedy.remedy, say))}"
-        for remedy, entries in kept.items()
-        if remedy.remedy
-    ]
-
-
 def _advice(where: str, rule: str, rows: Sequence[LayerCost], cost: NetworkCost, say: Say) -> Advice:
     layers, cycles = tuple(row.layer for row in rows), sum(row.cycles for row in rows)
     named = rows[0].layer if len(rows) == 1 else f"{rows[0].layer} and {len(rows) - 1} more"
@@ -80,12 +62,7 @@ def _remedy(where: str, rule: str, say: Say) -> str:
     if not rule:
         return ""
     remedy = remedy_of(rule).remedy if where == HOST else BOTTLENECKS[rule]
-    return _for_terminals(with_settings(remedy, say))
-
-
-def _for_terminals(remedy: str) -> str:
-    """A remedy without marks of a document."""
-    return re.sub(r"([a-z-]+\.md)", r"docs/\1", remedy).replace("`", "'")
+    return for_terminals(with_settings(remedy, say))
 
 
 _CAUSES = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from vta.codegen.region_program import Placement, RegionProgram
+from vta.codegen.region_program import HOST, VTA, Placement, RegionProgram
 from vta.compiler.profit import host_cycles
 from vta.devices.device import Counters, RunResult
 from vta.devices.engine.cycle_engine import CycleEngine, Preset
@@ -22,9 +22,8 @@ from vta.runtime.reports import RunReport
 from vta.support.dataclass import dataclass
 from vta.support.table import Table, make_table
 
-__all__ = ["HOST", "VTA", "LayerCost", "NetworkCost", "cost_table", "costs_json", "network_cost", "with_faster_steps"]
+__all__ = ["LayerCost", "NetworkCost", "cost_table", "costs_json", "network_cost", "with_faster_steps"]
 
-VTA, HOST = "vta", "host"
 _SHOWN = 20
 _JSON_KEYS = (
     "layers",

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from vta.codegen.region_program import Placement, RegionProgram
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph
-from vta.runtime.artifact.gpu_host import GpuHost
-from vta.runtime.artifact.host_plan import HostLibrary
 from vta.runtime.artifact.vta_file import Contents, read_contents, write_contents
 from vta.support.dataclass import dataclass
 from vta.support.table import Rows, html_lines
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
     from vta.ir.diagnostics import Diagnostic
     from vta.partition.fused.reason import Reason
     from vta.partition.partition import Partition
+    from vta.runtime.artifact.gpu_host import GpuHost
+    from vta.runtime.artifact.host_plan import HostLibrary
     from vta.schedule.schedule import Schedule
 
 __all__ = ["CompiledModule", "load", "save"]

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from importlib.util import find_spec, module_from_spec
+from collections.abc import Iterable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:
+    Loader = MetaPathFinder = object  # the module that has them imports `tempfile`
 
 __all__ = ["postpone"]
 
@@ -23,14 +28,40 @@ class _Postponed(ModuleType):
         return getattr(self, name)
 
 
+class _Later(Loader):
+    """Makes modules that the loader of their kind is to run later."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec = module.__spec__
+        assert spec is not None
+        module.__loader__ = spec.loader = self._loader
+        module.__class__ = _Postponed
+
+
+class _Finder(MetaPathFinder):
+    """Finds some modules where they are, and has them run later."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = frozenset(names)
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name not in self._names:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Later(spec.loader)
+        return spec
+
+
 def postpone(names: Iterable[str]) -> None:
     """Let imports of `names` to come run none of them; those that take names from one run it as ever.
 
     Only for a process with one thread: of two that use a module first at the same time, one may find it half made.
     """
-    for name in names:
-        spec = None if name in sys.modules else find_spec(name)
-        if spec is not None and spec.loader is not None:
-            module = module_from_spec(spec)
-            module.__class__ = _Postponed
-            sys.modules[name] = module
+    sys.meta_path.insert(0, _Finder(names))

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.commands.compile_gpu import print_gpu, with_gpu
 from vta.cli.dumps import add_dumps, dumping
 from vta.cli.interrupt import is_command
 from vta.cli.model_options import add_model
@@ -31,6 +30,7 @@ from vta.cli.options import (
 )
 from vta.cli.output import Output, count, size
 from vta.support.lazy_modules import postpone
+from vta.support.quick_numpy import import_numpy
 
 if TYPE_CHECKING:
     from vta.compiler.profit import HostModel, OffloadEstimate
@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 
 __all__ = ["add_region", "print_module", "register"]
 
-_POSTPONED = ("difflib", "html", "logging", "pickle", "platform", "random", "tempfile")
-"""Modules that NumPy or ours import for functions that compiling rarely calls."""
+_POSTPONED = (
+    *("ast", "bz2", "ctypes", "difflib", "dis", "html", "inspect", "ipaddress", "linecache", "logging", "lzma", "pickle"),
+    *("platform", "random", "shutil", "tempfile", "textwrap", "tokenize"),
+)
+"""Modules that NumPy, the standard library or ours import for functions that compiling rarely calls."""
 
 _DESCRIPTION = """\
 Quantise a trained network to int8 and compile it: every part that the accelerator can run becomes one instruction
@@ -133,9 +136,9 @@ def print_module(module: CompiledModule, output: Output, host: HostModel | None 
     """Print where each operator runs, and the size of the programs; returns the estimates of the regions."""
     from vta.cli.flags import as_options
     from vta.cli.network import summary
-    from vta.report.advice import advice_on_placements
     from vta.report.layers import placement_rows, placement_table
     from vta.report.offload import offload_estimates, offload_table
+    from vta.report.placement_advice import advice_on_placements
 
     output.show(placement_table(placement_rows(module)))
     estimates = offload_estimates(module, host)
@@ -169,6 +172,7 @@ def _run(options: argparse.Namespace) -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if is_command(sys.argv):
         postpone(_POSTPONED)
+        import_numpy()
     if options.output is None and not options.print_graph:
         options.output = output_file(f"{model_stem(options.model)}.vta")
     output = Output(options.json)
@@ -207,7 +211,11 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
         quantized = is_quantized(held[0])
         module = compile_network(held.pop(), options, progress, watch=watch)
     module, host = _with_host(module, options, progress)
-    module, gpu = with_gpu(module, options, progress)
+    gpu = None
+    if module.gpu is not None:
+        from vta.cli.commands.compile_gpu import print_gpu, with_gpu
+
+        module, gpu = with_gpu(module, options, progress)
     save(module, options.output)
     regions = print_module(module, output, host_rates(options))
     for hint in (*_hints(quantized, module, options), *_slower(regions, options)):
@@ -215,7 +223,8 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
         output.line(f"note: {hint}")
     output.line(f"{options.output}: {size(options.output.stat().st_size)}, for {module.hw.model}")
     _print_host(host, output)
-    print_gpu(gpu, output)
+    if gpu is not None:
+        print_gpu(gpu, output)
     if not options.json:
         return {}
     from dataclasses import asdict

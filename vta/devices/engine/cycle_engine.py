@@ -112,13 +112,13 @@ class CycleEngine:
 
     def _times(self, count: int) -> InstructionTimes:
         rows = np.zeros((count, len(_TIME_FIELDS)), dtype=np.int64)
-        lib.vta_cycle_get_instructions(self._engine, ffi.cast("vta_instruction_cycles *", rows.ctypes.data))
+        lib.vta_cycle_get_instructions(self._engine, ffi.from_buffer("vta_instruction_cycles[]", rows))
         columns = np.ascontiguousarray(rows.T)
         return InstructionTimes(**dict(zip(_TIME_FIELDS, columns, strict=True)))
 
     def _timeline(self, count: int) -> NDArray[np.void]:
         intervals = np.zeros(count, dtype=INTERVAL_DTYPE)
-        lib.vta_cycle_get_intervals(self._engine, ffi.cast("vta_interval *", intervals.ctypes.data))
+        lib.vta_cycle_get_intervals(self._engine, ffi.from_buffer("vta_interval[]", intervals))
         return intervals
 
 

@@ -46,7 +46,7 @@ def stream_of(stream: NDArray[np.uint8], options: RunOptions) -> NativeStream:
     operators = np.ascontiguousarray(options.operator_index, dtype=np.int32)
     if operators.shape != (len(code),):
         raise DeviceError(f"operator_index has shape {operators.shape}; the stream has {len(code)} instructions")
-    index = ffi.cast("int32_t *", operators.ctypes.data)
+    index = ffi.from_buffer("int32_t[]", operators)
     return NativeStream(pointer, last, index, options.operator_count, (code, operators))
 
 

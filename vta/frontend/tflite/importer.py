@@ -22,7 +22,6 @@ from vta.frontend.tflite.model import Model, TensorRecord, damaged_tables, read_
 from vta.frontend.tflite.open_shapes import computed, opened, with_inputs
 from vta.frontend.tflite.operation import QUANTIZED, Converter, Operation, is_quantized
 from vta.frontend.tflite.values import channels_first, channels_last
-from vta.ir.batch import with_batch
 from vta.ir.graph import Graph, Node, call, graph_input
 from vta.support.dataclass import dataclass
 
@@ -80,6 +79,8 @@ def _resized(graph: Graph, shapes: dict[str, Shape], path: object) -> Graph:
         return graph
     if len(sizes) != 1:
         raise ImportModelError(f"{path}: the given shapes have different batch sizes")
+    from vta.ir.batch import with_batch
+
     try:
         return with_batch(graph, sizes.pop()[0])
     except GraphError as error:

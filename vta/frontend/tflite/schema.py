@@ -13,15 +13,9 @@ from typing import Any
 
 __all__ = ["schema"]
 
-_TABLES = ("Model", "OperatorCode", "SubGraph", "Tensor", "QuantizationParameters", "Operator", "Buffer", "BuiltinOperator")
-"""What the tables of every file import when they are read."""
-
 
 def schema(name: str) -> Any:
     """Return the class of a table or an enumeration. Raises `ImportError` if the schema has none called that."""
-    if name in _TABLES:
-        for table in _TABLES:
-            _module(table)
     return getattr(_module(name), name)
 
 

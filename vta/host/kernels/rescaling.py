@@ -1,4 +1,7 @@
-"""The arithmetic of rescaled integers as expressions: what `vta.ir.fixed_point` and `vta.ir.tflite_rounding` define on arrays."""
+"""The arithmetic of rescaled integers as expressions.
+
+`vta.ir.fixed_point` and `vta.ir.tflite_rounding` define the same on arrays.
+"""
 
 from __future__ import annotations
 

@@ -186,10 +186,10 @@ def value_and_operand(step: Node) -> tuple[Node, Node | None]:
     if len(step.inputs) == 1 or step.op == ops.RESCALE:
         return unwrapped(step.inputs[0]), None
     first, second = (unwrapped(source) for source in step.inputs)
-    swapped = step.op in COMMUTATIVE and (first.op == ops.CONSTANT or (is_operand(first) and not is_operand(second)))
-    if swapped and second.op != ops.CONSTANT:
-        return second, first
-    return first, second
+    if second.op == ops.CONSTANT or step.op not in COMMUTATIVE:
+        return first, second
+    swapped = first.op == ops.CONSTANT or (is_operand(first) and not is_operand(second))
+    return (second, first) if swapped else (first, second)
 
 
 def _flat_shape(shape: tuple[int, ...]) -> tuple[int, int] | None:

@@ -40,7 +40,6 @@ from vta.ir.ops.qnn import (
     uniform_window,
 )
 from vta.quantization.bounds import accumulator_bound, added_constant, residual_bound
-from vta.quantization.lowering.activations import lower_activation
 from vta.quantization.lowering.rescale import clipped_rescale, rescaled, shifted_once
 from vta.quantization.lowering.tflite import Rules, lower_tflite
 
@@ -95,6 +94,8 @@ def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
     if node.op == ops.QNN_CONV2D:
         return _conv2d(node, inputs, hw)
     if node.op in (ops.QNN_LEAKY_RELU, ops.QNN_HARD_SWISH, ops.QNN_LOOKUP):
+        from vta.quantization.lowering.activations import lower_activation
+
         lowered = lower_activation(node, inputs, sole, hw)
         return replace(node, inputs=inputs) if lowered is None else lowered
     ended, rule = _ENDED_RULES.get(node.op), _RULES.get(node.op)

@@ -37,7 +37,6 @@ from vta.ir.ops.qnn import (
 from vta.ir.tflite_rounding import ADD_LEFT_SHIFT, add_rescaled, mean_multiplier, quantized_multiplier
 from vta.quantization.bounds import added_constant, interval
 from vta.quantization.lowering.rescale import rescaled
-from vta.quantization.requantize.pair_sums import FactoredSum, fit_pair
 from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps, searched_steps
 from vta.quantization.requantize.threshold_fit import fit, fit_once
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, ThresholdFit, Thresholds, thresholds_of
@@ -275,6 +274,8 @@ def _operand(values: Any, rank: int) -> Array:
 
 
 def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
+    from vta.quantization.requantize.pair_sums import FactoredSum, fit_pair
+
     attrs, name = attrs_of(node, AddAttributes), node.name
     if attrs.out_dtype != "int8" or any(source.value is not None for source in inputs):
         return None

@@ -110,20 +110,20 @@ def _bounds(graph: Graph, layers: dict[Node, _Layer]) -> dict[Node, _Bounds]:
 
 
 def _layer_bounds(layer: _Layer, source: _Bounds | None) -> _Bounds:
-    zero, weight = layer.scales.input_zero_point, layer.weight
-    channels = layer.source.shape[1]
+    zero, channels = layer.scales.input_zero_point, layer.source.shape[1]
     least = (np.full(channels, -128) if source is None else source.least) - zero
     most = (np.full(channels, 127) if source is None else source.most) - zero
     if layer.padded:
         least, most = np.minimum(least, 0), np.maximum(most, 0)
-    flat = weight.reshape(*weight.shape[:2], -1)
-    up, down = np.maximum(flat, 0).sum(axis=2), np.minimum(flat, 0).sum(axis=2)
+    # Doubles hold all of these sums exactly, and multiply matrices fast.
+    flat = layer.stored_weight.reshape(*layer.stored_weight.shape[:2], -1).astype(np.float64)
+    total, size, middle, width = flat.sum(axis=2), np.abs(flat).sum(axis=2), (most + least) / 2, (most - least) / 2
     if layer.by_channel:
-        low, high = up[:, 0] * least + down[:, 0] * most, up[:, 0] * most + down[:, 0] * least
+        center, spread = total[:, 0] * middle, size[:, 0] * width
     else:
-        low, high = up @ least + down @ most, up @ most + down @ least
+        center, spread = total @ middle, size @ width
     bias = layer.stored_bias
-    ends = np.stack([low + bias, high + bias])
+    ends = np.stack([center - spread, center + spread]).astype(np.int64) + bias
     if np.abs(ends).max(initial=0) > _LARGEST:
         return _Bounds(np.full(len(bias), layer.rescaling.a_min), np.full(len(bias), layer.rescaling.a_max))
     image = ends.astype(np.int32).reshape(2, -1, *([1] * (len(layer.end.shape) - 2)))

@@ -30,10 +30,17 @@ def requantized_steps(levels: Array, multiplier: Array, exponent: Array, *, once
     shift = np.maximum(-amount, 0)
     half = np.where(shift > 0, np.left_shift(np.int64(1), np.maximum(shift, 1) - 1), 0)
     # Halves go away from zero: a level at or below zero is reached only just above the half.
-    high = np.left_shift(levels[None], shift) - half + ((levels[None] <= 0) & (shift > 0))
-    high = np.clip(high, -_WIDEST, _WIDEST)
-    least = _divided_up((high << 31) - (1 << 30), np.maximum(factor, 1))
-    least = np.where(factor == 0, np.where(high <= 0, -_NEVER, _NEVER), least)
+    high = np.left_shift(levels[None], shift)
+    high -= half
+    high[:, levels <= 0] += shift > 0
+    np.clip(high, -_WIDEST, _WIDEST, out=high)
+    # In place: of many channels, to make new arrays takes as long as what is computed.
+    least = np.left_shift(high, 31)
+    np.subtract(1 << 30, least, out=least)
+    least //= np.maximum(factor, 1)
+    np.negative(least, out=least)
+    if not factor.all():
+        least = np.where(factor == 0, np.where(high <= 0, -_NEVER, _NEVER), least)
     if (amount <= 0).all():
         return least
     return _divided_up(least, np.left_shift(np.int64(1), np.maximum(amount, 0)))

@@ -321,6 +321,8 @@ def _branch(search: _Search, before: list[_Search]) -> None:
         return
     for total in range(_BRANCH_BITS + 1, _BRANCH_BITS - 5, -1):
         for more in range(_BRANCH_BITS):
+            if search.solved.all():
+                return
             shift = np.clip(bits + total - 31 + more, 0, total)
             for change in (0, 1, -1):
                 _offer_branches(search, factor + change, shift, total - shift)
@@ -331,12 +333,14 @@ def _offer_branches(search: _Search, factor: Ints, shift: Ints, branch_shift: In
     rows = search.unsolved()
     if not rows.size:
         return
-    ideal = search.problem.slope * 2.0**FINAL_SHIFT
+    problem, (factor, shift, branch_shift) = search.problem, (values[rows] for values in (factor, shift, branch_shift))
+    ideal = problem.slope[rows] * 2.0**FINAL_SHIFT
     second = np.rint((ideal - factor) * 2.0 ** (shift + branch_shift)).astype(np.int64)
-    largest = (search.problem.last + search.problem.least_start) >> shift
-    rows = rows[((np.abs(second) + _BRANCH_OFFSETS[-1]) * largest < _HALF)[rows]]
-    seconds = second[rows, None] + np.array(_BRANCH_OFFSETS)
-    some = [values[rows, None] for values in (factor, shift, branch_shift)]
+    largest = (problem.last + problem.least_start)[rows] >> shift
+    small = (np.abs(second) + _BRANCH_OFFSETS[-1]) * largest < _HALF
+    rows = rows[small]
+    seconds = second[small, None] + np.array(_BRANCH_OFFSETS)
+    some = [values[small, None] for values in (factor, shift, branch_shift)]
     search.best.consider(rows, Candidates(np.broadcast_to(some[0], seconds.shape), seconds, some[1], 0, some[2]))
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,12 +65,12 @@ class Thresholds:
         """The level after the last step."""
         return self.low + int(self.at.shape[1])
 
-    @property
+    @cached_property
     def begin(self) -> Array:
         """(C,) int64: how many steps lie before the first that some x there is goes up."""
         return np.asarray(np.count_nonzero(self.at <= self.least[:, None], axis=1), np.int64)
 
-    @property
+    @cached_property
     def end(self) -> Array:
         """(C,) int64: the same after the last; as much as `begin` where there is none."""
         return np.asarray(np.count_nonzero(self.at <= self.most[:, None], axis=1), np.int64)

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +17,17 @@ from vta.errors import ArtifactError, VTAError
 from vta.files.json_file import parse_json
 from vta.ir.graph import Graph, Node
 from vta.ir.serialize import graph_from_json, graph_to_json
-from vta.isa.contained import require_contained
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import Program, Symbol
-from vta.runtime.artifact.check_host_plan import check_plan
 from vta.runtime.artifact.container import Content, read_container, write_container
-from vta.runtime.artifact.gpu_host import GpuHost
-from vta.runtime.artifact.host_plan import HostLibrary, HostPlan
 from vta.runtime.artifact.json_record import from_json, to_json
-from vta.runtime.artifact.validate import check_module
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
+
+if TYPE_CHECKING:
+    from vta.runtime.artifact.gpu_host import GpuHost
+    from vta.runtime.artifact.host_plan import HostLibrary
 
 __all__ = ["FORMAT_VERSION", "GPU_VERSION", "HOST_VERSION", "Contents", "read_contents", "write_contents"]
 
@@ -154,6 +153,9 @@ def read_contents(path: str | Path, verified: bool, contained: bool) -> Contents
 
     Raises `ArtifactError` naming the file and the cause if it is not one, damaged, or of another version.
     """
+    # What checks a file is not for those that write one.
+    from vta.runtime.artifact.validate import check_module
+
     members = read_container(path)
     try:
         module = _module(members)
@@ -168,7 +170,7 @@ def read_contents(path: str | Path, verified: bool, contained: bool) -> Contents
 
 def _check_programs(module: Contents, contained: bool) -> None:
     if contained:
-        check = require_contained
+        from vta.isa.contained import require_contained as check
     else:
         # Imported when needed: a board has no C++ core.
         from vta.isa.verify import require_verified as check
@@ -213,7 +215,7 @@ def _module(members: Mapping[str, bytes]) -> Contents:
         for position, entry in enumerate(manifest.regions)
     )
     host = _host(members, len(nodes), len(regions)) if _has_library(members, manifest) else None
-    gpu = from_json(GpuHost, _json(members, _GPU), "GPU") if manifest.version in _GPU_VERSIONS else None
+    gpu = _gpu(members) if manifest.version in _GPU_VERSIONS else None
     return Contents(graph, hw, regions, manifest.placements, manifest.total_macs, host, gpu)
 
 
@@ -221,7 +223,16 @@ def _has_library(members: Mapping[str, bytes], manifest: _Manifest) -> bool:
     return manifest.version == HOST_VERSION or (manifest.version in _GPU_VERSIONS and _PLAN in members)
 
 
+def _gpu(members: Mapping[str, bytes]) -> GpuHost:
+    from vta.runtime.artifact.gpu_host import GpuHost
+
+    return from_json(GpuHost, _json(members, _GPU), "GPU")
+
+
 def _host(members: Mapping[str, bytes], nodes: int, regions: int) -> HostLibrary:
+    from vta.runtime.artifact.check_host_plan import check_plan
+    from vta.runtime.artifact.host_plan import HostLibrary, HostPlan
+
     plan = from_json(HostPlan, _json(members, _PLAN), "host plan")
     check_plan(plan, len(members[_CONSTANTS]), nodes, regions)
     return HostLibrary(plan, members[_LIBRARY], members[_CONSTANTS])

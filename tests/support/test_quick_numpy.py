@@ -1,0 +1,13 @@
+import subprocess
+import sys
+
+
+def test_numpy_computes_as_ever_and_others_inspect_as_ever():
+    code = (
+        "import sys; from vta.support.quick_numpy import import_numpy; import_numpy(); import_numpy();"
+        "import inspect, numpy as np; assert inspect is sys.modules['inspect']; assert inspect.cleandoc('  a\\n  b') == 'a\\nb';"
+        "assert list(inspect.signature(np.sum).parameters); assert not inspect.signature(import_numpy).parameters;"
+        "print(np.linalg.norm(np.array([3.0, 4.0])), np.einsum('ij->j', np.ones((2, 2), np.int8)).tolist(), np.add(1, 2))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["5.0", "[2,", "2]", "3"]
