@@ -11,3 +11,12 @@ def test_numpy_computes_as_ever_and_others_inspect_as_ever():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["5.0", "[2,", "2]", "3"]
+
+
+def test_what_numpy_needs_of_inspect_beside_texts_is_the_real_thing():
+    code = (
+        "import sys; from vta.support.quick_numpy import _Inspect; stand_in = sys.modules['inspect'] = _Inspect('inspect');"
+        "assert stand_in.isfunction(lambda: 0); import inspect;"
+        "assert stand_in.isclass is inspect.isclass and inspect is not stand_in"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

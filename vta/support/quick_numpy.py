@@ -27,6 +27,8 @@ class _Inspect(ModuleType):
         return None
 
     def __getattr__(self, name: str) -> Any:
+        if sys.modules.get("inspect") is self:
+            del sys.modules["inspect"]
         return getattr(import_module("inspect"), name)
 
 
@@ -36,10 +38,11 @@ def import_numpy() -> None:
         return
     postpone(_TEXTS)
     before = sys.modules.pop("inspect", None)
-    sys.modules["inspect"] = _Inspect("inspect")
+    stand_in = sys.modules["inspect"] = _Inspect("inspect")
     try:
         import numpy  # noqa: F401
     finally:
-        del sys.modules["inspect"]
         if before is not None:
             sys.modules["inspect"] = before
+        elif sys.modules["inspect"] is stand_in:
+            del sys.modules["inspect"]

@@ -126,9 +126,8 @@ def _apply(state: Scheduled, step: Step) -> Scheduled:
             new = replace(order, kinds={**order.kinds, **dict.fromkeys((row, column, word, byte), "tensor")})
         case Unroll() | Vectorize() | Transpose() | Parallel() | Dot():
             _require_loop(order, step.loop)
-            new = replace(order, kinds={**order.kinds, step.loop: _KINDS[type(step)]})
-            if isinstance(step, Vectorize) and step.whole:
-                new = replace(new, whole=_whole_axis(state.kernel.stage(step.stage), step))
+            whole = _whole_axis(state.kernel.stage(step.stage), step) or order.whole
+            new = replace(order, kinds={**order.kinds, step.loop: _KINDS[type(step)]}, whole=whole)
     return replace(state, orders={**state.orders, step.stage: new})
 
 
@@ -137,8 +136,10 @@ _KINDS: dict[type, LoopKind] = {
 }  # fmt: skip
 
 
-def _whole_axis(stage: Stage, step: Vectorize) -> str:
-    """The axis of a stage that a step wants whole."""
+def _whole_axis(stage: Stage, step: Step) -> str:
+    """The axis of a stage that a step wants whole; "" if it does not."""
+    if not isinstance(step, Vectorize) or not step.whole:
+        return ""
     names = [axis.name for axis in stage.axes]
     if step.loop not in names:
         raise LoopError(f"loop {step.loop!r} is no axis that could be computed whole; there are: {', '.join(names)}")
