@@ -21,7 +21,7 @@ from vta.devices.board import BoardDevice
 from vta.devices.cycle import CycleDevice
 from vta.devices.engine.clock import SystemClock
 from vta.devices.link.host import LinkHost, open_linked
-from vta.devices.link.words import WordLink
+from vta.devices.link.serial_words import SerialWords
 from vta.errors import DeviceError
 from vta.hardware.system.address_map import NOBODY
 from vta.runtime.module import Module
@@ -59,9 +59,9 @@ def test_memory_is_set_up_and_a_network_is_bit_exact(controller, system, tmp_pat
     bitstream.write_bytes(b"\xff\x00Part: LFE5UM5G-85F-8CABGA554\0\xff")
     package = Package(board.name, "core", HW, TIMING, bitstream.name, None, controller.setup)
     (tmp_path / "package.json").write_text(json.dumps(package.to_json()))
-    words = WordLink(system)
+    words = SerialWords(system)
     assert words.read(0x1000, 1)[0] == NOBODY
-    host = Programmed(board, system, SystemClock())
+    host = Programmed(board, words, SystemClock())
     device = BoardDevice(HW, board, board.design(), host, bitstream=bitstream)
     pattern = np.arange(1000, dtype=np.uint32) * 2654435761
     words.write(0x4000000, pattern)
@@ -76,4 +76,4 @@ def test_memory_is_set_up_and_a_network_is_bit_exact(controller, system, tmp_pat
 def test_memory_that_is_not_set_up_needs_the_description(controller, system):
     board = replace(ECPIX5, memory=MemoryWindow(0, controller.memory_bytes))
     with pytest.raises(DeviceError, match="board ecpix5: its DRAM is not set up yet, and the bitstream's description says how"):
-        open_linked(HW, board, board.design(), link=system)
+        open_linked(HW, board, board.design(), words=SerialWords(system))

@@ -2,8 +2,9 @@
 
     python -m vta.bitstream.ethernet_core SETTINGS.json OUTPUT.v
 
-LiteEth's Etherbone takes what comes without a look at it: a frame whose checksum is wrong, a record that ends too early, or more
-than it has place for stop it for good. `PacketGate` lets through only what it can take.
+LiteEth's Etherbone takes what comes without a look at it: a frame whose checksum is wrong is executed, a record that ends too
+early stops it for good, and where a second packet waits behind one that it works at, words are lost (its FIFOs take the
+description of a packet more than once while they are full). `PacketGate` lets through only what it can take, one at a time.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from liteeth.common import eth_udp_user_description, etherbone_magic
+from liteeth.core import LiteEthUDPIPCore
+from liteeth.frontend.etherbone import LiteEthEtherbone
+from liteeth.phy.ecp5rgmii import LiteEthPHYRGMII
 from litex.build.lattice.common import lattice_ecp5_special_overrides
 from litex.gen import LiteXModule
 from litex.gen.fhdl.verilog import convert
 from litex.soc.interconnect import wishbone
 from litex.soc.interconnect.stream import Endpoint, SyncFIFO
-from liteeth.common import eth_udp_user_description, etherbone_magic
-from liteeth.core import LiteEthUDPIPCore
-from liteeth.frontend.etherbone import LiteEthEtherbone
-from liteeth.phy.ecp5rgmii import LiteEthPHYRGMII
 from migen import READ_FIRST, Case, Cat, ClockDomain, If, Memory, Mux, Record, Signal
 
 _WORD_BITS = 32
@@ -34,6 +35,9 @@ _LONGEST_WORDS = 511
 """Of a packet, as far as words are told apart: those that are longer have none of the lengths that are taken."""
 _WAITING_WORDS = 2048
 _WAITING_PACKETS = 16
+_WAY_CYCLES = 7
+"""From the gate to the FIFO of records, at most."""
+_AFTER_HEAD = 3
 _LAST_BYTE = 1 << _WORD_BITS // 8 - 1
 _PARAMETERS = [("src_port", 16), ("ip_address", 32), ("length", 16)]
 _FRAME_SIGNALS = ("valid", "ready", "last", "data")
@@ -42,7 +46,8 @@ _FRAME_SIGNALS = ("valid", "ready", "last", "data")
 class PacketGate(LiteXModule):
     """Holds packets until they are whole, and passes those on that Etherbone can take. `sink` is always ready.
 
-    Those are probes, and records of reads or of writes, and not of both, with as many words as they count.
+    Those are probes, and records of reads or of writes, and not of both, with as many words as they count. The next one begins
+    when it `may_begin`.
     """
 
     def __init__(self) -> None:
@@ -52,6 +57,7 @@ class PacketGate(LiteXModule):
         self.parameters = SyncFIFO(_PARAMETERS, _WAITING_PACKETS)
         self.begun, self.taken = Signal(max=_WAITING_WORDS), Signal(max=_WAITING_WORDS)
         self.complete = Signal(max=_WAITING_WORDS)
+        self.may_begin = Signal()
         self.specials += self.memory
         self._take_in()
         self._pass_on()
@@ -108,16 +114,16 @@ class PacketGate(LiteXModule):
             ),
         )
         fits = counted <= _BUFFER_WORDS
-        self.comb += right.eq(known & Mux(is_probe, index <= 2, (index >= _HEAD_WORDS) & (index + 1 == counted) & fits))
+        self.comb += right.eq(known & Mux(is_probe, index == 2, (index >= _HEAD_WORDS) & (index + 1 == counted) & fits))
         return right
 
     def _pass_on(self) -> None:
         source, parameters = self.source, self.parameters
         port = self.memory.get_port(mode=READ_FIRST)
         self.specials += port
-        there, moves, coming = Signal(), Signal(), Signal.like(self.taken)
+        there, moves, coming, begun = Signal(), Signal(), Signal.like(self.taken), Signal()
         self.comb += [
-            source.valid.eq(there & parameters.source.valid),
+            source.valid.eq(there & parameters.source.valid & (begun | self.may_begin)),
             moves.eq(source.valid & source.ready),
             coming.eq(self.taken + moves),
             port.adr.eq(coming),
@@ -126,7 +132,7 @@ class PacketGate(LiteXModule):
             *(getattr(source, name).eq(getattr(parameters.source, name)) for name, _ in _PARAMETERS),
             parameters.source.ready.eq(moves & source.last),
         ]
-        self.sync += [self.taken.eq(coming), there.eq(coming != self.complete)]
+        self.sync += [self.taken.eq(coming), there.eq(coming != self.complete), If(moves, begun.eq(~source.last))]
 
 
 class EtherboneEnd(LiteXModule):
@@ -149,6 +155,25 @@ class EtherboneEnd(LiteXModule):
         crossbar = SimpleNamespace(dw=_WORD_BITS, get_port=lambda *_, **__: gated)
         self.etherbone = LiteEthEtherbone(SimpleNamespace(crossbar=crossbar), udp_port, buffer_depth=_BUFFER_WORDS)
         self.bus = self.etherbone.wishbone.bus
+        self._one_at_a_time(answers)
+
+    def _one_at_a_time(self, answers: Endpoint) -> None:
+        """Let a packet begin when Etherbone has executed and answered the one before."""
+        given, receiver = self.gate.source, self.etherbone.record.receiver
+        index, has_answer, unanswered, on_its_way = Signal(2), Signal(), Signal(), Signal(max=_WAY_CYCLES + 1)
+        at_rest = receiver.fsm.ongoing("IDLE") & ~receiver.fifo.source.valid & (on_its_way == 0)
+        self.comb += self.gate.may_begin.eq(at_rest & ~unanswered)
+        self.sync += [
+            If(answers.valid & answers.ready & answers.last, unanswered.eq(0)),
+            If(on_its_way != 0, on_its_way.eq(on_its_way - 1)),
+            If(
+                given.valid & given.ready,
+                If(index != _AFTER_HEAD, index.eq(index + 1)),
+                If(index == 0, has_answer.eq(given.data[16])),
+                If(index == 2, has_answer.eq(has_answer | (given.data[24:32] != 0))),
+                If(given.last, index.eq(0), on_its_way.eq(_WAY_CYCLES), unanswered.eq(has_answer)),
+            ),
+        ]
 
 
 class BoardEthernet(LiteXModule):
@@ -205,7 +230,8 @@ def _bus(bus: Any) -> list[Any]:
 
 def verilog(settings: dict[str, Any]) -> str:
     """The module of `settings`, with its name."""
-    module = {"board": BoardEthernet, "packets": PacketEthernet}[settings["kind"]](settings)
+    kinds: dict[str, type[BoardEthernet | PacketEthernet]] = {"board": BoardEthernet, "packets": PacketEthernet}
+    module = kinds[settings["kind"]](settings)
     made = convert(module, module.ios, name=settings["name"], special_overrides=lattice_ecp5_special_overrides)
     return str(made.main_source)
 

@@ -110,8 +110,6 @@ def _network(board: Board, ip: str, mac: str) -> Network | None:
             raise UsageError(f"board {board.name} has no Ethernet, and so no address {ip or mac}", parameters=("ip", "mac"))
         return None
     try:
-        return replace(
-            ethernet.network, ip=check_ip(ip or ethernet.network.ip), mac=check_mac(mac or ethernet.network.mac)
-        )
+        return replace(ethernet.network, ip=check_ip(ip or ethernet.network.ip), mac=check_mac(mac or ethernet.network.mac))
     except ValueError as error:
         raise UsageError(str(error)) from None

@@ -50,7 +50,13 @@ def check_ip(text: str) -> str:
         address = ipaddress.IPv4Address(text)
     except ValueError:
         address = None
-    if address is None or address.is_multicast or address.is_unspecified or address.is_loopback or int(address) & 0xFF in (0, 255):
+    if (
+        address is None
+        or address.is_multicast
+        or address.is_unspecified
+        or address.is_loopback
+        or int(address) & 0xFF in (0, 255)
+    ):
         raise ValueError(f"{text!r} is no address of a board; allowed: one of IPv4, as 192.168.1.50, that ends in 1 to 254")
     return str(address)
 

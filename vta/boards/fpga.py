@@ -107,7 +107,9 @@ class Fpga:
 
 def read_fpga(reader: Reader) -> Fpga:
     """Read the section of a board's description. Raises `ConfigError` naming field, value and what is allowed."""
-    reader.check_names(("device", "package", "speed", "clock", "serial"), ("loader", "reset", "dram", "block_memory_bytes", "ethernet"))
+    reader.check_names(
+        ("device", "package", "speed", "clock", "serial"), ("loader", "reset", "dram", "block_memory_bytes", "ethernet")
+    )
     if ("dram" in reader.values) == ("block_memory_bytes" in reader.values):
         raise ConfigError(f"{reader.place}: one of the fields dram and block_memory_bytes is needed")
     clock, serial = reader.nested("clock"), reader.nested("serial")

@@ -37,8 +37,8 @@ __all__ = ["System"]
 class System(Component):
     """The core of `hw` on the bus of `timing`, its registers and the memory reached by commands in `received`.
 
-    `read` and `write` go to the memory, `wishbone` to the controller's registers; `network` is a second way in. Until `memory_ready` the host's transfers do
-    not go to the memory.
+    `read` and `write` go to the memory, `wishbone` to the controller's registers; `network` is a second way in. Until
+    `memory_ready` the host's transfers do not go to the memory.
     """
 
     def __init__(self, hw: HardwareConfig, timing: TimingParameters, parameters: SystemParameters) -> None:
