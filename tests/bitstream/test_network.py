@@ -1,5 +1,8 @@
 """The driver on a system with LiteEth's Etherbone, over UDP on loopback. Needs the extra `fpga`, and takes a minute."""
 
+import re
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 
@@ -12,7 +15,8 @@ from tests.devices.link.etherbone_board import BadNet
 from tests.devices.link.test_system import HW, MEMORY_BYTES, TIMING, checked_cycles, network
 from tests.engines import require_rtl
 from tests.integer_graphs import random_inputs
-from vta.bitstream.ethernet import packets_verilog
+from vta.bitstream.ethernet import board_settings, network_command, packets_verilog
+from vta.bitstream.top import top_verilog
 from vta.boards.description import MemoryWindow
 from vta.boards.files import find_board
 from vta.devices.cycle import CycleDevice
@@ -134,3 +138,13 @@ def test_many_packets_at_once_are_taken_or_dropped_whole(system):
     assert 14 <= len(answered) < 30
     system.put_packet(probe_packet(4), 5000)
     assert parse_packet(system.take_packet(ENOUGH_CYCLES)[0]) == ProbeAnswer()
+
+
+def test_the_cores_of_a_board_have_the_ports_that_its_top_joins(tmp_path):
+    (tmp_path / "network.json").write_text(board_settings(ECPIX5.fpga.ethernet, ECPIX5.fpga.ethernet.network, clock_mhz=50))
+    command = [sys.executable, *network_command("network.json", "network.v")]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=300)
+    module = (tmp_path / "network.v").read_text().split("module vta_ethernet (")[1].split(");")[0]
+    ports = set(re.findall(r"^ +(?:input|output) +wire +(?:\[\d+:0\] +)?(\w+)", module, re.MULTILINE))
+    top = top_verilog(ECPIX5.fpga, bus_bits=128, address_bits=29, pll=None)
+    assert ports == set(re.findall(r"\.(\w+)\(", top.split("vta_ethernet network (")[1].split(");")[0]))

@@ -18,6 +18,8 @@ from vta.support.dataclass import dataclass
 __all__ = ["Plan", "make_plan"]
 
 _LEAST_CYCLES_OF_A_BIT = 4
+_LEAST_NETWORK_MHZ = 36
+"""A word of 32 bits in each cycle is 1 Gb/s at 31.25 MHz; heads of packets take a few cycles more than they have words."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,10 @@ def make_plan(
             f"allowed: {_LEAST_CYCLES_OF_A_BIT * board.fpga.baud / 1e6:g} MHz or more"
         )
     network = _network(board, ip, mac)
+    if network and design.clock_mhz < _LEAST_NETWORK_MHZ:
+        raise UsageError(
+            f"a clock of {design.clock_mhz:g} MHz is too slow for Ethernet at 1 Gb/s; allowed: {_LEAST_NETWORK_MHZ} MHz or more"
+        )
     return Plan(board, board.fpga, design, design.hardware(hw), timing, seed, attempts, jobs, network)
 
 

@@ -215,6 +215,8 @@ def _print_package(package: Package, output: Output) -> None:
     from vta.support.table import make_table
 
     output.line(f"{package.bitstream}: design {package.design} of {package.config.bitstream} for board {package.board}")
+    if package.network is not None:
+        output.line(f"on the network: {package.network.ip}, port {package.network.port} of UDP; {package.network.mac}")
     build = package.build
     if build is None:
         output.line("built with the vendor's tools, or not yet")
@@ -229,4 +231,4 @@ def _print_package(package: Package, output: Output) -> None:
 
 def _package_json(file: Path, package: Package) -> dict[str, Any]:
     values = package.to_json()
-    return {"file": str(file), **{name: values[name] for name in ("board", "design", "config", "timing", "build")}}
+    return {"file": str(file), **{name: values[name] for name in ("board", "design", "config", "timing", "build", "network")}}
