@@ -125,9 +125,9 @@ def _link(options: argparse.Namespace) -> None:
         words.close()
     ready = "ready" if speed.memory_ready else "not set up yet"
     output.line(f"{board.name}: a system at {speed.clock_hz / 1e6:g} MHz with {size(speed.memory_bytes)} of memory, {ready}")
-    written = "" if speed.write_megabytes_per_second is None else f", written at {speed.write_megabytes_per_second:.2f} MB/s"
+    written = "" if speed.write_megabytes_per_second is None else f", written at {speed.write_megabytes_per_second:.3g} MB/s"
     output.line(
-        f"a word comes in {speed.round_trip_seconds * 1e6:.0f} us; read at {speed.read_megabytes_per_second:.2f} MB/s{written}"
+        f"a word comes in {speed.round_trip_seconds * 1e6:.0f} us; read at {speed.read_megabytes_per_second:.3g} MB/s{written}"
     )
     output.result(asdict(speed))
 
