@@ -10,6 +10,7 @@ description of a packet more than once while they are full). `PacketGate` lets t
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -40,6 +41,8 @@ _WAY_CYCLES = 7
 _AFTER_HEAD = 3
 _LAST_BYTE = 1 << _WORD_BITS // 8 - 1
 _PARAMETERS = [("src_port", 16), ("ip_address", 32), ("length", 16)]
+_DATED = re.compile(r"^// .*\b20\d\d-\d\d-\d\d .*\n", re.MULTILINE)
+"""Lines that differ with the time."""
 _FRAME_SIGNALS = ("valid", "ready", "last", "data")
 
 
@@ -233,7 +236,7 @@ def verilog(settings: dict[str, Any]) -> str:
     kinds: dict[str, type[BoardEthernet | PacketEthernet]] = {"board": BoardEthernet, "packets": PacketEthernet}
     module = kinds[settings["kind"]](settings)
     made = convert(module, module.ios, name=settings["name"], special_overrides=lattice_ecp5_special_overrides)
-    return str(made.main_source)
+    return _DATED.sub("", str(made.main_source))
 
 
 def main() -> int:
