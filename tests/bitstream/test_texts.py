@@ -11,11 +11,13 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 
 from vta.bitstream.constraints import constraints_text
 from vta.bitstream.dram import generator_settings, read_controller
+from vta.bitstream.ethernet import board_settings
 from vta.bitstream.plan import make_plan
 from vta.bitstream.pll import pll_for
 from vta.bitstream.script import whole_script
 from vta.bitstream.top import top_verilog
 from vta.boards.controller import ControllerSetup, SetupStep
+from vta.boards.ethernet import Network
 from vta.boards.files import find_board
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, DeviceError
@@ -127,6 +129,28 @@ def test_every_port_has_a_place_and_every_place_a_port(board):
     assert set(re.findall(r'LOCATE COMP "([^"]+)"', constraints)) == ports
     assert set(re.findall(r'IOBUF PORT "([^"]+)"', constraints)) == ports
     assert f'FREQUENCY PORT "clock" {board.fpga.clock_mhz:g} MHZ' in constraints
+
+
+def test_the_network_is_joined_with_the_system_and_its_clock_is_known():
+    text = top_verilog(ECPIX5.fpga, bus_bits=128, address_bits=29, pll=None)
+    assert ".network_adr(net_adr)" in text
+    assert ".bus_adr(net_adr)" in text
+    assert ".eth_rx_data(eth_rx_data)" in text
+    assert "network" not in top_verilog(ULX3S.fpga, bus_bits=64, address_bits=15, pll=None)
+    constraints = constraints_text(ECPIX5.fpga)
+    assert 'FREQUENCY PORT "eth_clock_rx" 125 MHZ' in constraints
+    assert 'IOBUF PORT "eth_rx_data[3]" IO_TYPE=LVCMOS33 PULLMODE=UP' in constraints
+
+
+def test_what_the_board_is_called_may_be_said_for_a_build():
+    plan = make_plan(ECPIX5, HardwareConfig.named("sim_1x4"), ip="10.0.0.7", mac="10:E2:D5:00:00:07")
+    assert plan.network == Network("10.0.0.7", "10:e2:d5:00:00:07")
+    settings = json.loads(board_settings(ECPIX5.fpga.ethernet, plan.network, clock_mhz=50))
+    told = (settings["ip"], settings["mac"], settings["port"], settings["clock_hz"], settings["rx_delay_ns"])
+    assert told == ("10.0.0.7", "10:e2:d5:00:00:07", 1234, 50_000_000, 0)
+    assert Network.from_json(json.loads(json.dumps(plan.network.to_json())), "a.json") == plan.network
+    with pytest.raises(ConfigError, match=r"a\.json: network: '10\.0\.0\.x' is no address of a board"):
+        Network.from_json({"ip": "10.0.0.x", "mac": "10:e2:d5:00:00:07", "port": 1}, "a.json")
 
 
 def test_buses_of_the_top_have_their_widths():

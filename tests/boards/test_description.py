@@ -127,6 +127,16 @@ IS_A_PIN = "allowed: the name of a pin, as K23 or AA2"
         ("fpga.dram.signals.odt", None, "b.yaml: fpga: dram: signals: field odt is missing"),
         ("fpga.dram.signals.odt.pins", "P3 P2", "b.yaml: fpga: dram: signals: odt: pins = 'P3 P2'; allowed: 1 of pins"),
         ("fpga.dram.signals.dm.pins", "U4", "b.yaml: fpga: dram: signals: dm has 1 pins; dq needs 2"),
+        (
+            "fpga.ethernet.ip",
+            "192.168.1.255",
+            "b.yaml: fpga: ethernet: '192.168.1.255' is no address of a board; allowed: one of",
+        ),
+        ("fpga.ethernet.mac", "10:e2", "b.yaml: fpga: ethernet: '10:e2' is no Ethernet address of a board; allowed: six bytes"),
+        ("fpga.ethernet.rx_delay_ns", 4, "b.yaml: fpga: ethernet: rx_delay_ns = 4; allowed: numbers from 0 to 3.1"),
+        ("fpga.ethernet.signals.rx_ctl", None, "b.yaml: fpga: ethernet: signals: field rx_ctl is missing"),
+        ("fpga.ethernet.signals.rx_data.pins", "A9", "b.yaml: fpga: ethernet: signals: rx_data: pins = 'A9'; allowed: 4 of pins"),
+        ("fpga.ethernet.signals.tx_ctl.pins", "A9", "b.yaml: fpga: pin A9 is that of ethernet rx_data and of ethernet tx_ctl"),
         ("fpga.dram.signals.dq.pins", "U4 U1", "b.yaml: fpga: dram: signals: dq has 2 pins; allowed: 8, 16, 32, 64"),
     ],
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from vta.bitstream.constraints import constraints_text
 from vta.bitstream.dram import controller_command, generator_settings, read_controller
+from vta.bitstream.ethernet import board_settings, network_command, network_digest
 from vta.bitstream.plan import Plan
 from vta.bitstream.report import Report, check_cells, read_report
 from vta.bitstream.script import (
@@ -34,6 +35,7 @@ __all__ = ["Built", "build_bitstream"]
 
 _SYSTEM, _TOP, _CONTROLLER, _PLACES = "system.v", "top.v", "controller.v", "board.lpf"
 _SETUP, _GENERATOR = "setup.json", "controller.json"
+_NETWORK, _NETWORK_SETTINGS = "network.v", "network.json"
 _SYNTHESIS, _NETLIST, _CELLS, _SCRIPT = "synth.ys", "netlist.json", "cells.json", "build.sh"
 _REPORT, _ROUTED = "report.json", "board.config"
 """Of each seed, in a folder of its own."""
@@ -96,6 +98,7 @@ def _describe(plan: Plan, directory: Path, built: Built, tools: Toolset) -> None
         bitstream=plan.file,
         build=record,
         controller=ControllerSetup.from_json(setup, str(directory / _SETUP)) if setup else None,
+        network=plan.network,
     )
     write_whole(directory / PACKAGE_FILE, json.dumps(package.to_json(), indent=2) + "\n", "the bitstream's description")
 
@@ -138,8 +141,8 @@ class _Build:
         self._plan = plan
         self.directory = directory
         self._tools = tools
-        dram = plan.fpga.dram is not None
-        self._sources = (_SYSTEM, _TOP, *((_CONTROLLER,) if dram else ()))
+        generated = {_CONTROLLER: plan.fpga.dram, _NETWORK: plan.network}
+        self._sources = (_SYSTEM, _TOP, *(name for name, there in generated.items() if there))
 
     def rtl(self) -> Stage:
         """Core, link and block memories as Verilog."""
@@ -158,17 +161,21 @@ class _Build:
         """Top module, memory controller, constraints, and the scripts."""
         plan, fpga = self._plan, self._plan.fpga
         outputs = (*self._sources[1:], _PLACES, _SETUP, _SYNTHESIS, _SCRIPT)
-        generator = self._tools.versions.get("litedram", "") if fpga.dram else ""
+        generators = [self._tools.versions.get("litedram", "") if fpga.dram else ""]
+        if plan.network:
+            generators += [self._tools.versions.get("liteeth", ""), repr(plan.network), network_digest()]
         written = {
             _TOP: top_verilog(fpga, bus_bits=plan.timing.bus_bits, address_bits=plan.address_bits, pll=plan.pll),
             _PLACES: constraints_text(fpga),
             _SYNTHESIS: synthesis_script(self._sources, _NETLIST, _CELLS),
             _SCRIPT: self._whole_script(),
         }
-        settings = json.dumps([repr(fpga), plan.design.clock_mhz, plan.timing.bus_bits, generator, written])
+        settings = json.dumps([repr(fpga), plan.design.clock_mhz, plan.timing.bus_bits, generators, written])
 
         def run() -> None:
             setup = self._make_controller() if fpga.dram else {}
+            if plan.network:
+                self._make_network()
             for name, text in written.items():
                 self._write(name, text)
             self._write(_SETUP, json.dumps(setup, indent=2) + "\n")
@@ -225,6 +232,15 @@ class _Build:
         plan.check_memory(made.memory_bytes)
         self._write(_CONTROLLER, made.verilog)
         return made.setup.to_json()
+
+    def _make_network(self) -> None:
+        ethernet, network = self._plan.fpga.ethernet, self._plan.network
+        assert ethernet is not None, "called where there is one"
+        assert network is not None, "it goes with the board's Ethernet"
+        settings = board_settings(ethernet, network, clock_mhz=self._plan.design.clock_mhz)
+        write_whole(self.directory / _NETWORK_SETTINGS, settings)
+        command = network_command(_NETWORK_SETTINGS, f"{_NETWORK}{PART}")
+        self._call([*self._tools.python, *command], "network", "the generator of the network's cores")
 
     def _whole_script(self) -> str:
         seed = self._plan.seed

@@ -8,9 +8,12 @@ from vta.boards.fpga import Fpga
 
 __all__ = ["constraints_text"]
 
+_RGMII_MHZ = 125
+"""Of the clock that the cable's chip gives, at 1 Gb/s."""
+
 
 def constraints_text(fpga: Fpga) -> str:
-    """The file's text: a place and a kind for each port, and the frequency of the oscillator.
+    """The file's text: a place and a kind for each port, and the frequencies of the clocks that come in.
 
     A port of one bit has no index: nextpnr finds the place of `port[0]`, but not its kind, and says nothing.
     """
@@ -24,11 +27,13 @@ def _lines(fpga: Fpga) -> Iterator[str]:
         yield from _port("reset_n", fpga.reset.pin, fpga.reset.io_type)
     yield from _port("serial_received", fpga.received, fpga.serial_io_type)
     yield from _port("serial_sent", fpga.sent, fpga.serial_io_type)
-    for name, pins in fpga.dram.signals.items() if fpga.dram else ():
+    for name, pins in fpga.named_signals.items():
         for bit, pin in enumerate(pins.pins):
             options = "".join(f" {option}={value}" for option, value in pins.options.items())
             index = f"[{bit}]" if len(pins.pins) > 1 else ""
-            yield from _port(f"ddram_{name}{index}", pin, f"{pins.io_type}{options}")
+            yield from _port(f"{name}{index}", pin, f"{pins.io_type}{options}")
+    if fpga.ethernet:
+        yield f'FREQUENCY PORT "eth_clock_rx" {_RGMII_MHZ} MHZ'
 
 
 def _port(name: str, pin: str, io_type: str) -> Iterator[str]:

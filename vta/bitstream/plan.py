@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from vta.bitstream.pll import PllSettings, pll_for
 from vta.boards.description import Board, Design
+from vta.boards.ethernet import Network, check_ip, check_mac
 from vta.boards.fpga import Fpga
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
@@ -17,6 +18,8 @@ from vta.support.dataclass import dataclass
 __all__ = ["Plan", "make_plan"]
 
 _LEAST_CYCLES_OF_A_BIT = 4
+_LEAST_NETWORK_MHZ = 36
+"""A word of 32 bits in each cycle is 1 Gb/s at 31.25 MHz; heads of packets take a few cycles more than they have words."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Plan:
     """Seeds to try at most until the clock is met."""
     jobs: int
     """Attempts that run at once."""
+    network: Network | None
+    """What the board is called, where it has Ethernet."""
 
     @property
     def pll(self) -> PllSettings | None:
@@ -46,7 +51,7 @@ class Plan:
         """What the system has beside the core."""
         kind = MemoryKind.DRAM if self.fpga.dram else MemoryKind.BLOCK
         mhz = self.pll.mhz if self.pll else self.design.clock_mhz
-        return SystemParameters(round(mhz * 1e6), self.board.memory.nbytes, kind)
+        return SystemParameters(round(mhz * 1e6), self.board.memory.nbytes, kind, self.network is not None)
 
     @property
     def address_bits(self) -> int:
@@ -75,10 +80,12 @@ def make_plan(
     seed: int = 1,
     attempts: int = 1,
     jobs: int = 1,
+    ip: str = "",
+    mac: str = "",
 ) -> Plan:
-    """The plan for the core of `hw` on `board`; `clock_mhz` takes the place of what the board's description says.
+    """The plan for the core of `hw` on `board`; `clock_mhz`, `ip` and `mac` take the place of what its description says.
 
-    Raises `UsageError` if the board has no section `fpga`, or the bus or the clock does not fit the board.
+    Raises `UsageError` if the board has no section `fpga`, or the bus, the clock or an address does not fit the board.
     """
     if board.fpga is None:
         raise UsageError(f"board {board.name} is built with its vendor's tools: {board.source} has no section fpga")
@@ -93,4 +100,22 @@ def make_plan(
             f"a clock of {design.clock_mhz:g} MHz is too slow for a serial line of {board.fpga.baud} baud; "
             f"allowed: {_LEAST_CYCLES_OF_A_BIT * board.fpga.baud / 1e6:g} MHz or more"
         )
-    return Plan(board, board.fpga, design, design.hardware(hw), timing, seed, attempts, jobs)
+    network = _network(board, ip, mac)
+    if network and design.clock_mhz < _LEAST_NETWORK_MHZ:
+        raise UsageError(
+            f"a clock of {design.clock_mhz:g} MHz is too slow for Ethernet at 1 Gb/s; allowed: {_LEAST_NETWORK_MHZ} MHz or more"
+        )
+    return Plan(board, board.fpga, design, design.hardware(hw), timing, seed, attempts, jobs, network)
+
+
+def _network(board: Board, ip: str, mac: str) -> Network | None:
+    """The board's names on the network, or those that are given."""
+    ethernet = board.fpga and board.fpga.ethernet
+    if not ethernet:
+        if ip or mac:
+            raise UsageError(f"board {board.name} has no Ethernet, and so no address {ip or mac}", parameters=("ip", "mac"))
+        return None
+    try:
+        return replace(ethernet.network, ip=check_ip(ip or ethernet.network.ip), mac=check_mac(mac or ethernet.network.mac))
+    except ValueError as error:
+        raise UsageError(str(error)) from None

@@ -34,12 +34,13 @@ class Toolset:
     versions: dict[str, str]
 
 
-def find_tools(dram: bool) -> Toolset:
-    """The tools of a build, with `dram` also the generator of its controller.
+def find_tools(dram: bool, network: bool) -> Toolset:
+    """The tools of a build, with `dram` also the generator of its controller, with `network` that of its cores.
 
     Raises `DeviceError` naming all that are missing and the command that installs them.
     """
-    missing = [tool.name for tool in build_tools() if not (tool.found or tool.optional) and (dram or tool.name != "litedram")]
+    needless = {"litedram": not dram, "liteeth": not network}
+    missing = [tool.name for tool in build_tools() if not (tool.found or tool.optional or needless.get(tool.name))]
     if missing:
         raise DeviceError(f"missing: {', '.join(missing)}; install with: {_PIP}")
     return Toolset(
@@ -58,6 +59,7 @@ def build_tools() -> list[Tool]:
     return [
         Tool("amaranth", _version("amaranth"), _PIP, "generates core and system"),
         Tool("litedram", _version("litedram"), _PIP, "bitstreams: generates the controller of DRAM"),
+        Tool("liteeth", _version("liteeth"), _PIP, "bitstreams: generates the network's cores"),
         Tool("yosys", yosys, _PIP, "synthesis"),
         Tool("nextpnr-ecp5", nextpnr, _PIP, "bitstreams: place and route"),
         Tool("ecppack", ecppack, _PIP, "bitstreams: writes the file"),

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from vta.boards.ethernet import ETHERNET_SIGNALS, Network, check_ip, check_mac
 from vta.boards.reader import Reader
 from vta.errors import ConfigError
 from vta.support.dataclass import dataclass
 
-__all__ = ["DRAM_SIGNALS", "Dram", "Fpga", "Pin", "Pins", "read_fpga"]
+__all__ = ["DRAM_SIGNALS", "Dram", "Ethernet", "Fpga", "Pin", "Pins", "read_fpga"]
 
 DRAM_SIGNALS = {"a": 0, "ba": 0, "ras_n": 1, "cas_n": 1, "we_n": 1, "dm": 0, "dq": 0, "dqs_p": 0, "clk_p": 1, "cke": 1, "odt": 1}
 """The signals of a DRAM that have pins, and how many each has; 0: as many as the chips have."""
@@ -21,6 +22,9 @@ _PIN = re.compile(r"[A-Z]{1,2}[1-9][0-9]?")
 _LANE_BITS = 8
 _LARGEST_MEMORY = 0xF0000000
 _SMALLEST_MEMORY = 1 << 12
+_RGMII_DELAY_NS = 2.0
+_MOST_DELAY_NS = 3.1
+"""Of the FPGA's cells: 127 steps of 25 ps."""
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 
 
@@ -58,6 +62,19 @@ class Dram:
 
 
 @dataclass(frozen=True)
+class Ethernet:
+    """A chip that drives a cable at 1 Gb/s, joined by RGMII."""
+
+    signals: Mapping[str, Pins]
+    tx_delay_ns: float
+    """Of the clock that is sent, behind its data."""
+    rx_delay_ns: float
+    """Of the data that is received; 0 where the chip delays the clock."""
+    network: Network
+    """What the board is called, unless a build says otherwise."""
+
+
+@dataclass(frozen=True)
 class Fpga:
     """The FPGA and what it is connected to."""
 
@@ -79,11 +96,20 @@ class Fpga:
     dram: Dram | None
     block_memory_bytes: int
     """Of memory inside the FPGA, where there is no DRAM."""
+    ethernet: Ethernet | None = None
+
+    @property
+    def named_signals(self) -> dict[str, Pins]:
+        """The signals of memory and network, by the names of the top module's ports."""
+        named = {f"ddram_{name}": pins for name, pins in (self.dram.signals.items() if self.dram else ())}
+        return named | {f"eth_{name}": pins for name, pins in (self.ethernet.signals.items() if self.ethernet else ())}
 
 
 def read_fpga(reader: Reader) -> Fpga:
     """Read the section of a board's description. Raises `ConfigError` naming field, value and what is allowed."""
-    reader.check_names(("device", "package", "speed", "clock", "serial"), ("loader", "reset", "dram", "block_memory_bytes"))
+    reader.check_names(
+        ("device", "package", "speed", "clock", "serial"), ("loader", "reset", "dram", "block_memory_bytes", "ethernet")
+    )
     if ("dram" in reader.values) == ("block_memory_bytes" in reader.values):
         raise ConfigError(f"{reader.place}: one of the fields dram and block_memory_bytes is needed")
     clock, serial = reader.nested("clock"), reader.nested("serial")
@@ -103,6 +129,7 @@ def read_fpga(reader: Reader) -> Fpga:
         baud=serial.integer("baud", "9600 to 12000000", lambda value: 9600 <= value <= 12_000_000),
         dram=_dram(reader.nested("dram")) if "dram" in reader.values else None,
         block_memory_bytes=_block_memory(reader),
+        ethernet=_ethernet(reader.nested("ethernet")) if "ethernet" in reader.values else None,
     )
     _check_distinct(fpga, reader.place)
     return fpga
@@ -152,6 +179,22 @@ def _dram(reader: Reader) -> Dram:
     return dram
 
 
+def _ethernet(reader: Reader) -> Ethernet:
+    reader.check_names(("signals", "ip", "mac"), ("tx_delay_ns", "rx_delay_ns"))
+    signals = reader.nested("signals")
+    signals.check_names(tuple(ETHERNET_SIGNALS))
+    try:
+        network = Network(check_ip(reader.text("ip")), check_mac(reader.text("mac")))
+    except ValueError as error:
+        raise ConfigError(f"{reader.place}: {error}") from None
+    return Ethernet(
+        {name: _pins(signals.nested(name), count) for name, count in ETHERNET_SIGNALS.items()},
+        tx_delay_ns=reader.number("tx_delay_ns", 0, _MOST_DELAY_NS) if "tx_delay_ns" in reader.values else _RGMII_DELAY_NS,
+        rx_delay_ns=reader.number("rx_delay_ns", 0, _MOST_DELAY_NS) if "rx_delay_ns" in reader.values else _RGMII_DELAY_NS,
+        network=network,
+    )
+
+
 def _pins(reader: Reader, count: int) -> Pins:
     reader.check_names(("pins", "io_type"), ("options",))
     names = tuple(reader.text("pins").split())
@@ -174,8 +217,13 @@ def _check_distinct(fpga: Fpga, place: str) -> None:
     users: dict[str, str] = {}
     named = [("clock", fpga.clock.pin), ("serial received", fpga.received), ("serial sent", fpga.sent)]
     named += [("reset", fpga.reset.pin)] if fpga.reset else []
-    named += [(f"dram {name}", pin) for name, pins in (fpga.dram.signals.items() if fpga.dram else ()) for pin in pins.pins]
+    named += [(_said(name), pin) for name, pins in fpga.named_signals.items() for pin in pins.pins]
     for user, pin in named:
         if pin in users:
             raise ConfigError(f"{place}: pin {pin} is that of {users[pin]} and of {user}; allowed: a pin for each signal")
         users[pin] = user
+
+
+def _said(port: str) -> str:
+    kind, _, name = port.partition("_")
+    return f"{'dram' if kind == 'ddram' else 'ethernet'} {name}"

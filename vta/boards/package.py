@@ -9,6 +9,7 @@ from typing import Any
 
 from vta.boards.bit_file import PACKAGE_FILE
 from vta.boards.controller import ControllerSetup
+from vta.boards.ethernet import Network
 from vta.boards.manifest import checksum
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
@@ -52,6 +53,8 @@ class Package:
     """None: the vendor's tools build it."""
     controller: ControllerSetup | None
     """How the host sets memory up; None: it need not."""
+    network: Network | None = None
+    """What the board is called on the network; None: it is on none."""
 
     def to_json(self) -> dict[str, Any]:
         """The description as a JSON object."""
@@ -63,6 +66,7 @@ class Package:
             "bitstream": self.bitstream,
             "build": None if self.build is None else asdict(self.build),
             "controller": None if self.controller is None else self.controller.to_json(),
+            "network": None if self.network is None else self.network.to_json(),
         }
 
 
@@ -77,7 +81,7 @@ def read_package(bitstream: Path) -> Package:
     path = package_path(bitstream)
     values = read_object(path)
     try:
-        build, controller = values.get("build"), values.get("controller")
+        build, controller, network = values.get("build"), values.get("controller"), values.get("network")
         package = Package(
             board=str(values["board"]),
             design=str(values["design"]),
@@ -86,6 +90,7 @@ def read_package(bitstream: Path) -> Package:
             bitstream=str(values["bitstream"]),
             build=None if build is None else BuildRecord(**{field.name: build[field.name] for field in fields(BuildRecord)}),
             controller=None if controller is None else ControllerSetup.from_json(controller, str(path)),
+            network=None if network is None else Network.from_json(network, str(path)),
         )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ConfigError(f"{path}: not the description of a bitstream: {type(error).__name__}: {error}") from None

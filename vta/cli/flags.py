@@ -10,7 +10,7 @@ _FLAGS = {
     "allow_host_code": "--allow-host-code",
     "certificates": "--certs DIR",
     "insecure": "--insecure",
-    "link": "--link HOST:PORT, or --link /dev/ttyUSB0",
+    "link": "--link HOST[:PORT], or --link /dev/ttyUSB0",
     "params": "--params FILE",
     "process_bytes": "--process-memory BYTES",
     "random_weights": "--random-weights SEED",

@@ -317,7 +317,7 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         "--link",
         default="",
         metavar="LINK",
-        help="how a board without a processor is reached: HOST[:PORT] or a serial line's path",
+        help="how a board without a processor is reached: HOST[:PORT] on the network, a serial line's path, or tcp:HOST:PORT",
     )
 
 

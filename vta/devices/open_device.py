@@ -45,7 +45,7 @@ class DeviceSpec:
     bitstreams: Path | None = None
     """A directory with a manifest, to take the bitstream of the config from."""
     link: str = ""
-    """How a board without a processor is reached: HOST:PORT, or the path of a serial line."""
+    """How a board without a processor is reached: HOST[:PORT], or the path of a serial line (`open_link`)."""
 
 
 def open_device(hw: HardwareConfig, spec: DeviceSpec) -> Device:

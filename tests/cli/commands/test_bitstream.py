@@ -20,7 +20,7 @@ def flow(tmp_path, monkeypatch):
     """Without the core's Verilog, which takes seconds."""
     monkeypatch.setattr("vta.hardware.system.board_system.system_verilog", lambda *_, **__: "module vta_system; endmodule\n")
     flow = Flow(tmp_path)
-    monkeypatch.setattr(tools, "find_tools", lambda dram: flow.tools)
+    monkeypatch.setattr(tools, "find_tools", lambda dram, network: flow.tools)
     (tmp_path / "small.json").write_text(json.dumps(HW.to_json()))
     (tmp_path / "timing.json").write_text(json.dumps(TIMING))
     return flow
@@ -74,6 +74,10 @@ def test_a_tool_that_fails_is_one_line(flow, tmp_path, capsys):
             "does not fit board ecpix5, LFE5UM5G-85F-8BG554I: by our count it needs 304 DSP of 156 and",
         ),
         (["sim_1x8", "--board", "pynq-z1"], "board pynq-z1 is built with its vendor's tools"),
+        (["sim_1x8", "--board", "ecpix5", "--clock", "20"], "20 MHz is too slow for Ethernet at 1 Gb/s; allowed: 36 MHz or more"),
+        (["sim_1x8", "--board", "ecpix5", "--ip", "10.0.0.0"], "'10.0.0.0' is no address of a board; allowed: one of IPv4"),
+        (["sim_1x8", "--board", "ecpix5", "--mac", "01:00:00:00:00:01"], "is no Ethernet address of a board; allowed: six bytes"),
+        (["sim_1x4", "--board", "ulx3s-85f", "--ip", "10.0.0.1"], "board ulx3s-85f has no Ethernet, and so no address 10.0.0.1"),
         (["sim_1x8", "--board", "ecpix5", "--clock", "3"], "3 MHz is too slow for a serial line of 1000000 baud"),
     ],
 )
@@ -102,7 +106,7 @@ def test_missing_tools_are_all_named(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(tools, "_version", lambda package: None)
     monkeypatch.setattr(tools.shutil, "which", lambda name: None)
     assert main(["bitstream", "build", "sim_1x8", "--board", "ecpix5", "-o", str(tmp_path / "build")]) == 1
-    missing = "missing: amaranth, litedram, yosys, nextpnr-ecp5, ecppack; install with: pip install 'vta[fpga]'"
+    missing = "missing: amaranth, litedram, liteeth, yosys, nextpnr-ecp5, ecppack; install with: pip install 'vta[fpga]'"
     assert missing in capsys.readouterr().err
 
 

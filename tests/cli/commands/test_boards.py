@@ -1,12 +1,16 @@
 import json
+import socket
+from contextlib import closing
 
 import pytest
 
+from tests.devices.link.etherbone_board import EtherboneBoard
 from tests.hardware.programs import small_config
 from vta.boards.files import find_board, shipped_boards
 from vta.boards.manifest import find_bitstream, listed_design
 from vta.cli.main import main
 from vta.config.hardware import HardwareConfig
+from vta.hardware.system.address_map import INFORMATION_BASE, SYSTEM_IDENTITY
 from vta.testing.boards.model import write_bitstream
 
 
@@ -96,3 +100,26 @@ def test_devices_that_do_not_fit_are_named(arguments, status, text, tmp_path, ca
     save(compile_graph(Graph((data,), (int8_clip(widened(data), "copy"),), "small"), BASELINE), artifact)
     assert main(["run", str(artifact), *arguments]) == status
     assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_board_on_the_network_says_what_it_is_and_its_link_is_timed(capsys, ready):
+    told = {INFORMATION_BASE: SYSTEM_IDENTITY, INFORMATION_BASE + 4: 50_000_000, INFORMATION_BASE + 8: 4096}
+    board = EtherboneBoard(words={**told, INFORMATION_BASE + 0xC: int(ready), 0x100: 77})
+    with closing(board):
+        assert main(["boards", "link", "ecpix5", "--link", f"127.0.0.1:{board.port}", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["clock_hz"], found["memory_bytes"], found["memory_ready"]) == (50_000_000, 4096, ready)
+    assert found["read_megabytes_per_second"] > 0
+    assert (found["write_megabytes_per_second"] is None) == (not ready)
+    assert board.words[0x100] == 77
+    assert sum(count for _, count in board.executed) == 1024 * ready
+
+
+def test_a_link_without_a_board_is_one_line(capsys):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    assert main(["boards", "link", "ecpix5", "--link", f"127.0.0.1:{port}"]) == 1
+    said = f"127.0.0.1:{port}: there is a machine, and nothing that listens to this port of UDP"
+    assert capsys.readouterr().err.strip() == f"vta boards: error: {said}"

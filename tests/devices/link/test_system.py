@@ -13,16 +13,18 @@ from vta.boards.files import find_board
 from vta.compiler.compile import compile_graph
 from vta.config.timing import TimingParameters
 from vta.devices.cycle import CycleDevice
-from vta.devices.link.byte_link import open_link
 from vta.devices.link.host import open_linked
-from vta.devices.link.words import LinkRegisters, WordLink
+from vta.devices.link.open_link import open_link
+from vta.devices.link.serial_words import SerialWords
+from vta.devices.link.words import LinkRegisters
 from vta.errors import DeviceError, UsageError
 from vta.hardware.registers import IDENTITY, REGISTERS
 from vta.hardware.system.address_map import CORE_BASE, INFORMATION_BASE, NOBODY, SYSTEM_IDENTITY, Information
 from vta.hardware.verilator.library import Stalls
 from vta.ir.graph import Graph, graph_input
 from vta.runtime import Module
-from vta.testing.boards.system import LinkServer, SimulatedSystem
+from vta.testing.boards.link_server import LinkServer
+from vta.testing.boards.system import SimulatedSystem
 
 MEMORY_BYTES = 1 << 20
 HW = replace(
@@ -59,7 +61,7 @@ def system():
 
 @pytest.fixture
 def words(system):
-    return WordLink(system)
+    return SerialWords(system)
 
 
 def checked_cycles(compiled, device, inputs):
@@ -100,7 +102,7 @@ def test_words_go_to_their_places_and_to_no_others(stalls):
     require_rtl()
     system = SimulatedSystem(HW, TIMING, MEMORY_BYTES, stalls)
     rng = np.random.default_rng(7)
-    words, expected = WordLink(system), np.zeros(MEMORY_BYTES // 4, np.uint32)
+    words, expected = SerialWords(system), np.zeros(MEMORY_BYTES // 4, np.uint32)
     for _ in range(6):
         count, first = int(rng.integers(1, 300)), int(rng.integers(0, 2000))
         values = rng.integers(0, 1 << 32, count, dtype=np.uint32)
@@ -121,21 +123,21 @@ def test_a_command_that_stopped_is_forgotten(system, words):
 def test_another_config_is_found_out(system):
     other = replace(HW, log_wgt_buff_size=14)
     with pytest.raises(DeviceError, match="built for LOG_WGT_BUFF_SIZE = 13; the device is to have 14"):
-        open_linked(other, BOARD, BOARD.design(), MEMORY_BYTES, link=Kept(system))
+        open_linked(other, BOARD, BOARD.design(), MEMORY_BYTES, words=SerialWords(Kept(system)))
 
 
 def test_a_board_with_more_memory_than_the_system_is_refused(system):
     board = replace(BOARD, memory=MemoryWindow(0, 2 * MEMORY_BYTES))
     with pytest.raises(DeviceError, match=f"the system has {MEMORY_BYTES} bytes of memory; .* says {2 * MEMORY_BYTES}"):
-        open_linked(HW, board, board.design(), link=Kept(system))
+        open_linked(HW, board, board.design(), words=SerialWords(Kept(system)))
 
 
 @pytest.mark.parametrize("place", ["", ":1", "host:port", "host:0", "host:70000"])
 def test_what_is_no_link_is_refused(place):
     with pytest.raises(UsageError, match=r"is no link; allowed: HOST, HOST:PORT"):
-        open_link(place, 1_000_000)
+        open_link(place, BOARD.fpga)
 
 
 def test_a_link_is_asked_for():
-    with pytest.raises(UsageError, match="board ulx3s-85f is reached through a link: name HOST:PORT or a serial line"):
+    with pytest.raises(UsageError, match="board ulx3s-85f is reached through a link: name HOST, HOST:PORT or a serial line"):
         open_linked(HW, BOARD, BOARD.design())

@@ -83,6 +83,8 @@ def _add_build(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="place and route with up to N seeds until the clock is met (default: 1)",
     )
     build.add_argument("--jobs", type=integer(1, _MOST_ATTEMPTS), default=1, metavar="N", help="of them at once (default: 1)")
+    build.add_argument("--ip", default="", metavar="ADDRESS", help="the board's address of IPv4 (default: what its file says)")
+    build.add_argument("--mac", default="", metavar="ADDRESS", help="its Ethernet address (default: what its file says)")
     build.set_defaults(run=_build)
     add_json(build)
     add_debug(build)
@@ -112,9 +114,11 @@ def _build(options: argparse.Namespace) -> None:
         seed=options.seed,
         attempts=options.effort,
         jobs=options.jobs,
+        ip=options.ip,
+        mac=options.mac,
     )
     check_fits(board, hw, plan.timing, map(HardwareConfig.named, shipped_configs()))
-    tools = find_tools(dram=plan.fpga.dram is not None)
+    tools = find_tools(dram=plan.fpga.dram is not None, network=plan.network is not None)
     with output.progress() as progress:
         built = build_bitstream(plan, options.output, tools, progress)
     _print_built(plan, built, output)
@@ -211,6 +215,8 @@ def _print_package(package: Package, output: Output) -> None:
     from vta.support.table import make_table
 
     output.line(f"{package.bitstream}: design {package.design} of {package.config.bitstream} for board {package.board}")
+    if package.network is not None:
+        output.line(f"on the network: {package.network.ip}, port {package.network.port} of UDP; {package.network.mac}")
     build = package.build
     if build is None:
         output.line("built with the vendor's tools, or not yet")
@@ -225,4 +231,4 @@ def _print_package(package: Package, output: Output) -> None:
 
 def _package_json(file: Path, package: Package) -> dict[str, Any]:
     values = package.to_json()
-    return {"file": str(file), **{name: values[name] for name in ("board", "design", "config", "timing", "build")}}
+    return {"file": str(file), **{name: values[name] for name in ("board", "design", "config", "timing", "build", "network")}}

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.options import HelpFormatter, add_config, add_debug, add_json, existing_file
+from vta.cli.options import HelpFormatter, add_config, add_debug, add_json, existing_file, integer
 from vta.cli.output import Output, size
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ examples:
   vta boards list                                   the boards that come with vta
   vta boards show kv260                             one of them; board:FILE is the board of a file
   vta boards check mine.yaml                        is it a good description?
+  vta boards link ecpix5 --link 192.168.1.50        does it answer, and how fast?
   vta boards add made.bit --board kv260 --config sim -o bitstreams --source "built here"
 """
 
@@ -51,7 +52,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     add.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="the directory")
     add.add_argument("--source", default="", metavar="TEXT", help="where it comes from")
     add.set_defaults(run=_add)
-    for action in (listed, show, check, add):
+    link = actions.add_parser("link", help="look whether a board without a processor answers, and how fast its link is")
+    link.add_argument("board", metavar="BOARD", help="a name, or board:FILE")
+    link.add_argument("--link", required=True, metavar="LINK", help="HOST[:PORT], a serial line's path, or tcp:HOST:PORT")
+    link.add_argument(
+        "--bytes", type=integer(4, 1 << 28), default=1 << 16, metavar="N", help="to move each way (default: %(default)s)"
+    )
+    link.set_defaults(run=_link)
+    for action in (listed, show, check, add, link):
         add_json(action)
         add_debug(action)
 
@@ -99,6 +107,29 @@ def _add(options: argparse.Namespace) -> None:
     output.line(f"{options.output / entry.file}: {entry.design} {entry.config} for board {entry.board}")
     values = {"file": str(options.output / entry.file), "sha256": entry.sha256, "config": entry.config}
     output.result({**values, "design": entry.design})
+
+
+def _link(options: argparse.Namespace) -> None:
+    from dataclasses import asdict
+
+    from vta.boards.files import find_board
+    from vta.devices.link.measure import measure_link
+    from vta.devices.link.open_link import open_link
+
+    output = Output(options.json)
+    board = find_board(options.board)
+    words = open_link(options.link, board.fpga)
+    try:
+        speed = measure_link(board, words, options.bytes)
+    finally:
+        words.close()
+    ready = "ready" if speed.memory_ready else "not set up yet"
+    output.line(f"{board.name}: a system at {speed.clock_hz / 1e6:g} MHz with {size(speed.memory_bytes)} of memory, {ready}")
+    written = "" if speed.write_megabytes_per_second is None else f", written at {speed.write_megabytes_per_second:.3g} MB/s"
+    output.line(
+        f"a word comes in {speed.round_trip_seconds * 1e6:.0f} us; read at {speed.read_megabytes_per_second:.3g} MB/s{written}"
+    )
+    output.result(asdict(speed))
 
 
 def _print(board: Board, output: Output) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import socket
 from typing import Any, Protocol
 
-from vta.errors import DeviceError, UsageError
+from vta.errors import DeviceError
 
-__all__ = ["ByteLink", "SerialLink", "SocketLink", "open_link"]
+__all__ = ["ByteLink", "SerialLink", "SocketLink"]
 
 _SECONDS = 10.0
 """As long as anything may take: the longest answer to a command takes some milliseconds."""
-_DEFAULT_PORT = 1234
-_PORTS = range(1, 1 << 16)
 
 
 class ByteLink(Protocol):
@@ -88,21 +86,3 @@ class SerialLink:
     def close(self) -> None:
         """See `ByteLink.close`."""
         self._port.close()
-
-
-def open_link(place: str, baud: int) -> ByteLink:
-    """Open the link that `place` names: a path is a serial line of `baud` bits a second, anything else HOST or HOST:PORT.
-
-    Raises `UsageError` if it names none, and `DeviceError` if it cannot be opened.
-    """
-    if "/" in place:
-        return SerialLink(place, baud)
-    host, colon, digits = place.rpartition(":")
-    if not colon:
-        host, digits = place, str(_DEFAULT_PORT)
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not digits.isdecimal() or int(digits) not in _PORTS:
-        raise UsageError(
-            f"{place!r} is no link; allowed: HOST, HOST:PORT with a port from 1 to 65535, or the path of a serial line"
-        )
-    return SocketLink(host, int(digits))

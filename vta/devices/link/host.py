@@ -18,7 +18,7 @@ from vta.devices.board import BoardDevice, MemoryBlock
 from vta.devices.core_control import Registers
 from vta.devices.engine.clock import Clock, SystemClock
 from vta.devices.engine.memory_pool import MemoryPool
-from vta.devices.link.byte_link import ByteLink, open_link
+from vta.devices.link.open_link import open_link
 from vta.devices.link.training import MemoryTraining
 from vta.devices.link.words import WORD_BYTES, LinkRegisters, WordLink
 from vta.errors import DeviceError, UsageError
@@ -32,11 +32,11 @@ _log = logging.getLogger(__name__)
 
 
 class LinkHost:
-    """The board behind `link`. The system has one clock, of which it tells; memory is the system's own."""
+    """The board behind `words`. The system has one clock, of which it tells; memory is the system's own."""
 
-    def __init__(self, board: Board, link: ByteLink, clock: Clock) -> None:
+    def __init__(self, board: Board, words: WordLink, clock: Clock) -> None:
         self._board = board
-        self._words = WordLink(link)
+        self._words = words
         self._clock = clock
         self._pool = MemoryPool(board.memory.nbytes)
         self._described: Path | None = None
@@ -148,19 +148,21 @@ def open_linked(
     bitstream: Path | None = None,
     bitstreams: Path | None = None,
     place: str = "",
-    link: ByteLink | None = None,
+    words: WordLink | None = None,
     clock: Clock | None = None,
 ) -> BoardDevice:
-    """Open a board through the link at `place` (`open_link`), or through `link`. See `BoardDevice` for the rest.
+    """Open a board through the link at `place` (`open_link`), or through `words`. See `BoardDevice` for the rest.
 
     Without a bitstream to program, that which the board holds must have its DRAM set up. Raises `UsageError` if there is no link.
     """
-    if link is None and not place:
-        raise UsageError(f"board {board.name} is reached through a link: name HOST:PORT or a serial line", parameters=("link",))
+    if words is None and not place:
+        raise UsageError(
+            f"board {board.name} is reached through a link: name HOST, HOST:PORT or a serial line", parameters=("link",)
+        )
     clock = clock or SystemClock()
-    link = link or open_link(place, 0 if board.fpga is None else board.fpga.baud)
+    words = words or open_link(place, board.fpga)
     try:
-        return BoardDevice(hw, board, design, LinkHost(board, link, clock), memory_bytes, bitstream, bitstreams, clock)
+        return BoardDevice(hw, board, design, LinkHost(board, words, clock), memory_bytes, bitstream, bitstreams, clock)
     except BaseException:
-        link.close()
+        words.close()
         raise

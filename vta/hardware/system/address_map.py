@@ -9,10 +9,12 @@ __all__ = [
     "CORE_BASE",
     "INFORMATION_BASE",
     "NOBODY",
+    "ORDERED_BASE",
     "REGION_BITS",
     "SYSTEM_IDENTITY",
     "Information",
     "MemoryKind",
+    "Ordered",
     "StateBit",
 ]
 
@@ -22,6 +24,8 @@ CONTROLLER_BASE = 0xF0010000
 """Registers of the memory controller, where there is one that the host sets up."""
 INFORMATION_BASE = 0xF0020000
 """Registers that say what the system is."""
+ORDERED_BASE = 0xF0030000
+"""Writes that are executed once and in their order, for hosts on a network (`Ordered`)."""
 REGION_BITS = 16
 """log2 of the bytes of each region of registers."""
 
@@ -58,3 +62,17 @@ class MemoryKind(IntEnum):
     """Block memories of the FPGA."""
     DRAM = 1
     """Chips beside it, behind a controller that the host sets up."""
+
+
+class Ordered(IntEnum):
+    """Byte offsets for writes that carry a number. What follows a number other than the next one is ignored.
+
+    A host that does not know whether a packet arrived may thus send it again.
+    """
+
+    NUMBER = 0x0
+    """Written: the number of the words that follow. Read: the next one."""
+    ADDRESS = 0x4
+    """Where the words go."""
+    WORDS = 0x8
+    """From here on: the words, which go to consecutive addresses."""

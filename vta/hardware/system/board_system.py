@@ -26,7 +26,7 @@ SYSTEM_MODULE = "vta_system"
 class BoardSystem(Component):
     """The system of `hw` behind a serial line of `baud` bits a second.
 
-    With DRAM it has the ports `memory_read`, `memory_write`, `controller` and `memory_ready`.
+    With DRAM it has the ports `memory_read`, `memory_write`, `controller` and `memory_ready`, with a network `network`.
     """
 
     def __init__(self, hw: HardwareConfig, timing: TimingParameters, parameters: SystemParameters, *, baud: int) -> None:
@@ -43,6 +43,8 @@ class BoardSystem(Component):
                 "controller": Out(Wishbone()),
                 "memory_ready": In(1),
             }
+        if parameters.network:
+            ports["network"] = In(Wishbone())
         super().__init__(ports)
 
     @property
@@ -62,6 +64,8 @@ class BoardSystem(Component):
         m.submodules.system = system = self._system
         connect(m, receiver.bytes, system.received)
         connect(m, system.sent, transmitter.bytes)
+        if self._parameters.network:
+            connect(m, flipped(self.network), system.network)
         m.d.comb += [receiver.line.eq(self.serial_received), self.serial_sent.eq(transmitter.line)]
         if self._outside:
             m.submodules.slices = slices = AxiSlices(self._geometry)

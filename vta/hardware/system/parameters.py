@@ -17,6 +17,8 @@ class SystemParameters:
     clock_hz: int
     memory_bytes: int
     memory_kind: MemoryKind
+    network: bool = False
+    """A network is a second way in, beside the serial line."""
 
     @property
     def patience_cycles(self) -> int:

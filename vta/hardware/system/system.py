@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream
-from amaranth.lib.wiring import Component, In, Out, connect, flipped
+from amaranth.lib.wiring import Component, In, Out, PureInterface, connect, flipped
 
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
@@ -22,7 +22,9 @@ from vta.hardware.system.address_map import (
     MemoryKind,
 )
 from vta.hardware.system.bridge import Bridge
+from vta.hardware.system.bus_arbiter import BusArbiter
 from vta.hardware.system.information import InformationRegisters
+from vta.hardware.system.ordered_port import OrderedPort
 from vta.hardware.system.parameters import SystemParameters
 from vta.hardware.system.registers_port import RegistersPort
 from vta.hardware.system.shared_memory import SharedMemory
@@ -35,8 +37,8 @@ __all__ = ["System"]
 class System(Component):
     """The core of `hw` on the bus of `timing`, its registers and the memory reached by commands in `received`.
 
-    `read` and `write` go to the memory, `wishbone` to the controller's registers. Until `memory_ready` the host's transfers do
-    not go to the memory.
+    `read` and `write` go to the memory, `wishbone` to the controller's registers; `network` is a second way in. Until
+    `memory_ready` the host's transfers do not go to the memory.
     """
 
     def __init__(self, hw: HardwareConfig, timing: TimingParameters, parameters: SystemParameters) -> None:
@@ -55,16 +57,15 @@ class System(Component):
                 Information.MEMORY_KIND: int(parameters.memory_kind),
             }
         )
-        super().__init__(
-            {
-                "received": In(stream.Signature(8)),
-                "sent": Out(stream.Signature(8)),
-                "read": Out(AxiRead(geometry)),
-                "write": Out(AxiWrite(geometry)),
-                "wishbone": Out(Wishbone()),
-                "memory_ready": In(1),
-            }
-        )
+        ports = {
+            "received": In(stream.Signature(8)),
+            "sent": Out(stream.Signature(8)),
+            "read": Out(AxiRead(geometry)),
+            "write": Out(AxiWrite(geometry)),
+            "wishbone": Out(Wishbone()),
+            "memory_ready": In(1),
+        }
+        super().__init__(ports | ({"network": In(Wishbone())} if parameters.network else {}))
 
     def elaborate(self, platform: object) -> Module:
         """Wire everything."""
@@ -80,12 +81,23 @@ class System(Component):
         connect(m, self._registers.axil, self._core.s_axil)
         connect(m, self._controller.wishbone, flipped(self.wishbone))
         m.d.comb += self._information.memory_ready.eq(self.memory_ready)
-        self._decode(m)
+        self._decode(m, self._masters(m))
         return m
 
-    def _decode(self, m: Module) -> None:
+    def _masters(self, m: Module) -> PureInterface:
+        """The bus of all who may ask for something."""
+        if not self._parameters.network:
+            return self._bridge.bus
+        m.submodules.network = network = OrderedPort()
+        m.submodules.arbiter = arbiter = BusArbiter()
+        connect(m, flipped(self.network), network.wishbone)
+        connect(m, self._bridge.bus, arbiter.first)
+        connect(m, network.bus, arbiter.second)
+        return arbiter.bus
+
+    def _decode(self, m: Module, bus: PureInterface) -> None:
         """Give each transfer to the one whose address it has; one that is nobody's ends at once."""
-        bus, memory = self._bridge.bus, self._memory.bus
+        memory = self._memory.bus
         regions = {CORE_BASE: self._registers.bus, INFORMATION_BASE: self._information.bus}
         if self._parameters.memory_kind is MemoryKind.DRAM:
             regions[CONTROLLER_BASE] = self._controller.bus

@@ -46,6 +46,9 @@ def main() -> int:
     system.add_argument("--config", type=config_name, required=True, metavar="CONFIG")
     system.add_argument("--board", required=True, metavar="BOARD")
     system.add_argument("--port", type=integer(0, 65535), default=0, metavar="N", help="of the loopback interface (default: any)")
+    system.add_argument(
+        "--link", choices=("serial", "network"), default="serial", help="over TCP, or over UDP (default: %(default)s)"
+    )
     system.add_argument("--address-file", type=Path, metavar="FILE", help="write here where it listens, as HOST:PORT")
     system.set_defaults(run=_system)
     worker = commands.add_parser("worker", help="the process of such a server that has the device")
@@ -107,12 +110,17 @@ def _server(options: argparse.Namespace) -> None:
 
 
 def _system(options: argparse.Namespace) -> None:
-    from vta.testing.boards.system import LinkServer, SimulatedSystem
+    from vta.bitstream.ethernet import packets_verilog
+    from vta.testing.boards.link_server import LinkServer, NetworkServer
+    from vta.testing.boards.system import SimulatedSystem
 
     board, hw = find_board(options.board), HardwareConfig.named(options.config)
     timing = TimingParameters(bus_bits=board.core_design().bus_bits)
-    server = LinkServer(SimulatedSystem(board.core_design().hardware(hw), timing, board.memory.nbytes), options.port)
-    address = f"127.0.0.1:{server.port}"
+    on_network = options.link == "network"
+    network = packets_verilog() if on_network else ""
+    system = SimulatedSystem(board.core_design().hardware(hw), timing, board.memory.nbytes, network=network)
+    server = NetworkServer(system, options.port) if on_network else LinkServer(system, options.port)
+    address = f"127.0.0.1:{server.port}" if on_network else f"tcp:127.0.0.1:{server.port}"
     if options.address_file is not None:
         write_whole(options.address_file, f"{address}\n")
     print(f"system of {hw.bitstream} on {address}", flush=True)
