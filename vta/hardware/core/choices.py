@@ -11,11 +11,16 @@ __all__ = ["Biased", "Choice", "Outcome", "sum_of"]
 
 
 class Biased(Component):
-    """`summed` is the bias plus `total`, or plus `right` if that is `right_alone`. The bias is what `right` was with `is_bias`."""
+    """`summed` is the bias plus `total`, or plus `right` if that is `right_alone`.
+
+    The bias is what `right` was with `is_bias`.
+    """
 
     def __init__(self, *, bits: int) -> None:
         super().__init__(
-            {name: In(bits) for name in ("right", "total")} | {name: In(1) for name in ("is_bias", "right_alone")} | {"summed": Out(bits)}
+            {name: In(bits) for name in ("right", "total")}
+            | {name: In(1) for name in ("is_bias", "right_alone")}
+            | {"summed": Out(bits)}
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -49,9 +54,7 @@ class Outcome(Component):
     """`result` has all `others`, and those of the two `values` that it `takes`."""
 
     def __init__(self, *, bits: int) -> None:
-        super().__init__(
-            {"values": In(bits).array(2), "takes": In(1).array(2), "others": In(bits).array(2), "result": Out(bits)}
-        )
+        super().__init__({"values": In(bits).array(2), "takes": In(1).array(2), "others": In(bits).array(2), "result": Out(bits)})
 
     def elaborate(self, platform: object) -> Module:
         """Put them together."""

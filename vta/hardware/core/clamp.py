@@ -13,7 +13,10 @@ _GROUP = 5
 
 
 class Clamp(Component):
-    """`narrow` is `total`, not below `low` and then not above `high`, or its low byte if it is `wide`; or `passed`, unless `clamps`."""
+    """`narrow` is `total`, not below `low` and then not above `high`, or its low byte if it is `wide`.
+
+    It is `passed` unless `clamps` is 1.
+    """
 
     def __init__(self, *, bits: int) -> None:
         narrow = signed(_BYTE)

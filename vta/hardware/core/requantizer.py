@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib.wiring import Component, In, Out
 
+from vta.hardware.core.choices import Biased, Choice, Outcome, sum_of
 from vta.hardware.core.products import whole_product
 from vta.hardware.core.rounder import AMOUNT_BITS, Rounder
-from vta.hardware.core.choices import Biased, Choice, Outcome, sum_of
 from vta.hardware.core.shifting import STAGE_BITS, ShiftStage, TurnedBack, TurnedOperand
 from vta.isa import AluOp
 
@@ -38,7 +38,7 @@ class RequantizingLane(Component):
     """A lane as `AluLane` is, of 32 bits, that also requantizes the sum of its operands; all are there in S7.
 
     So are the parameters, in slots of their own, as right operands. With `right_alone` the right operand is the sum. `scales` is
-    1 in S8, in which the multiplier is its own. `narrow` and `wide` are those of `Rounder`: `result` has what is `wide`.
+    1 in S8, in which the multiplier is its own. The rest is that of `Rounder`, whose `wide` is part of the `result`.
     """
 
     def __init__(self, *, dsp48: bool = False) -> None:
@@ -120,13 +120,13 @@ class RequantizingLane(Component):
         return choice.chosen
 
     def _shifted(self, m: Module, shifts: Value, summed: Value) -> tuple[Value, Value]:
-        """Return the left operand as SHR has it, or what is `summed`, shifted to the left; and what the upper half is filled with.
+        """Return the left operand as SHR has it, or what is `summed`, shifted to the left; and what fills the upper half.
 
         What is to go to the left, goes backwards through a shifter to the right. It goes by one place more, as a negative amount
         is not negated, but inverted.
         """
         m.submodules.turned = turned = TurnedOperand(bits=_BITS)
-        m.submodules.back = back = TurnedBack(bits=_BITS)
+        m.submodules.turned_back = back = TurnedBack(bits=_BITS)
         low, high, backwards = self.right[:AMOUNT_BITS], self.right[AMOUNT_BITS:], self.right[-1]
         beyond, amount, fill, forth, behind = Signal(), Signal(AMOUNT_BITS), Signal(), Signal(), Signal()
         m.d.comb += [
@@ -175,4 +175,3 @@ class RequantizingLane(Component):
             rounder.passed.eq(self.passed),
             self.narrow.eq(rounder.narrow),
         ]
-
