@@ -161,12 +161,14 @@ class ComputeUnit(Component):
         for index in range(hw.batch * hw.block):
             m.submodules[f"alu_{index}"] = lane = self._lane()
             result = Signal(hw.acc_bits, name=f"result_{index}")
-            m.d.comb += [lane.opcode.eq(control.alu_opcode), result.eq(lane.result)]
             cleared = control.gemm & control.reset
             if isinstance(lane, RequantizingLane):
                 m.d.comb += self._requantize(lane)
                 cleared = cleared | control.requantize
-            m.d.comb += [lane.cleared.eq(cleared), lane.left.eq(left[index]), lane.right.eq(right[index])]
+            m.d.comb += [
+                *(lane.opcode.eq(control.alu_opcode), lane.cleared.eq(cleared), result.eq(lane.result)),
+                *(lane.left.eq(left[index]), lane.right.eq(right[index])),
+            ]
             self._lanes.append(lane)
             results.append(result)
         return Cat(*results)
