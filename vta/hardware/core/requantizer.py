@@ -100,8 +100,14 @@ class RequantizingLane(Component):
         m.d.comb += [signal.eq((self.opcode == int(op)) & ~self.cleared) for op, signal in operations.items()]
         unknown = Signal()
         m.d.comb += unknown.eq((self.opcode > int(max(operations))) & ~self.cleared)
-        ordered = (operations[op] for op in (AluOp.MIN, AluOp.MAX, AluOp.ADD, AluOp.SHR, AluOp.MUL))
-        return _Operations(*ordered, unknown)
+        return _Operations(
+            is_min=operations[AluOp.MIN],
+            is_max=operations[AluOp.MAX],
+            adds=operations[AluOp.ADD],
+            shifts=operations[AluOp.SHR],
+            multiplies=operations[AluOp.MUL],
+            unknown=unknown,
+        )
 
     def _chosen(self, m: Module, does: _Operations, total: Value, fill: Value) -> Value:
         """Return the sum, or the operand that MIN or MAX takes; in the upper half with what a shift fills up with."""
