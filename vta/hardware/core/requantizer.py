@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib.wiring import Component, In, Out
 
-from vta.hardware.core.choices import Biased, Choice, Outcome, sum_of
+from vta.hardware.core.lane.choices import Biased, Choice, Outcome, sum_of
+from vta.hardware.core.lane.rounder import AMOUNT_BITS, Rounder
+from vta.hardware.core.lane.shifting import STAGE_BITS, ShiftStage, TurnedBack, TurnedOperand
 from vta.hardware.core.products import whole_product
-from vta.hardware.core.rounder import AMOUNT_BITS, Rounder
-from vta.hardware.core.shifting import STAGE_BITS, ShiftStage, TurnedBack, TurnedOperand
 from vta.isa import AluOp
 
 __all__ = ["RequantizingLane"]

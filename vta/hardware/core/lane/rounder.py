@@ -6,9 +6,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import Component, In, Out
 
-from vta.hardware.core.choices import sum_of
-from vta.hardware.core.clamp import Clamp
-from vta.hardware.core.shifting import STAGE_BITS, ShiftStage
+from vta.hardware.core.lane.choices import sum_of
+from vta.hardware.core.lane.clamp import Clamp
+from vta.hardware.core.lane.shifting import STAGE_BITS, ShiftStage
 
 __all__ = ["AMOUNT_BITS", "Rounder"]
 

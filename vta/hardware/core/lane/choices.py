@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import Component, In, Out
 
-from vta.hardware.core.shifting import any_of
+from vta.hardware.core.lane.shifting import any_of
 
 __all__ = ["Biased", "Choice", "Outcome", "sum_of"]
 
