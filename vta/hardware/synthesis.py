@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from vta.hardware.same_modules import merged
 from vta.hardware.yosys import find_yosys, run_yosys
 
 __all__ = ["FAMILIES", "Resources", "Synthesis", "count_cells", "synthesize", "without_first_contents"]
@@ -21,10 +22,6 @@ FAMILIES = ("xilinx", "ecp5")
 _TOP = "vta"
 _COMMANDS = {"xilinx": "synth_xilinx -family xc7 -noiopad -top vta", "ecp5": "synth_ecp5 -noflatten -top vta"}
 _LATCHES = "t:$dlatch t:$adlatch t:$dlatchsr"
-_MODULE = re.compile(r"^module (?P<name>\\?\S+) (?P<body>.*?^endmodule\n)", re.MULTILINE | re.DOTALL)
-_NUMBERED = re.compile(r"(?<=:dump_module)\$\d+")
-"""What numbers the processes of all modules."""
-_INSTANCE = re.compile(r"^  (?P<name>\\\S+) (?= \S+ \($)", re.MULTILINE)
 _FIRST_CONTENTS = re.compile(r"^  integer first_contents_\w+;\n  initial for .*\n", re.MULTILINE)
 
 # How many of each resource a cell of the family takes.
@@ -113,7 +110,7 @@ def synthesize(verilog: str, family: str) -> Synthesis:
     Raises `DeviceError` if there are latches or combinational loops, or Yosys is missing or fails.
     """
     command = find_yosys()
-    text = _merged(without_first_contents(verilog))
+    text = merged(without_first_contents(verilog), _unit_of_module)
     with tempfile.TemporaryDirectory(prefix="vta-synth-") as name:
         directory = Path(name)
         (directory / "vta.v").write_text(text, encoding="utf-8")
@@ -138,28 +135,13 @@ def count_cells(verilog: str) -> Resources:
     command = find_yosys()
     with tempfile.TemporaryDirectory(prefix="vta-synth-") as name:
         directory = Path(name)
-        (directory / "vta.v").write_text(_merged(without_first_contents(verilog)), encoding="utf-8")
+        (directory / "vta.v").write_text(merged(without_first_contents(verilog), _unit_of_module), encoding="utf-8")
         steps = ("read_verilog -sv vta.v", f"{_COMMANDS['xilinx']} -run begin:map_ffs", "tee -q -o cells.json stat -json")
         run_yosys(command, directory, "\n".join(steps), "synthesis failed")
         values = json.loads((directory / "cells.json").read_text(encoding="utf-8"))
     modules = {_plain(module): _cells(given) for module, given in values["modules"].items()}
     total = sum(_units(modules, "xilinx").values(), Resources())
     return Resources(dsp=total.dsp, bram=total.bram)
-
-
-def _merged(verilog: str) -> str:
-    """Of modules of a unit that are the same but for their names leave one: each is mapped by itself, and lanes are many."""
-    first: dict[tuple[str, str], str] = {}
-    same: dict[str, str] = {}
-    for module in _MODULE.finditer(verilog):
-        key = _unit_of(_plain(module["name"])), _NUMBERED.sub("", module["body"])
-        kept = first.setdefault(key, module["name"])
-        if kept != module["name"]:
-            same[module["name"]] = kept
-    if not same:
-        return verilog
-    left = _MODULE.sub(lambda module: "" if module["name"] in same else module[0], verilog)
-    return _merged(_INSTANCE.sub(lambda instance: f"  {same.get(instance['name'], instance['name'])} ", left))
 
 
 def _check_script() -> str:
@@ -210,6 +192,10 @@ def _units(modules: Mapping[str, Mapping[str, int]], family: str) -> dict[str, R
 
     walk(_TOP)
     return found
+
+
+def _unit_of_module(name: str) -> str:
+    return _unit_of(_plain(name))
 
 
 def _unit_of(module: str) -> str:

@@ -10,6 +10,7 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 from amaranth.sim import Simulator
 
 from vta.hardware.core.alu import AluLane
+from vta.hardware.core.requantizer import RequantizingLane
 from vta.isa import AluOp
 
 OPERATIONS = [op for op in AluOp if op != AluOp.REQUANTIZE]
@@ -23,10 +24,15 @@ def expected(op, left, right, bits):
     return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
 
 
-@pytest.mark.parametrize("split", [False, True])
-@pytest.mark.parametrize("bits", [16, 32])
-def test_lane(bits, split):
-    lane = AluLane(bits=bits, split=split)
+@pytest.mark.parametrize(
+    ("lane", "bits"),
+    [
+        *((AluLane(bits=bits, split=split), bits) for bits in (16, 32) for split in (False, True)),
+        (RequantizingLane(dsp48=True), 32),
+    ],
+    ids=["16", "16-split", "32", "32-split", "requantizing"],
+)
+def test_lane(lane, bits):
     top = (1 << (bits - 1)) - 1
     rng = np.random.default_rng(bits)
     values = [0, 1, -1, 15, 31, 32, -31, -32, -15, top, -top - 1, *map(int, rng.integers(-top, top, 4))]

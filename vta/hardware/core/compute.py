@@ -53,7 +53,7 @@ class ComputeUnit(Component):
         self._uops = buffer_of(geometry, MemoryType.UOP, rows=1)
         self._acc = Accumulator(geometry)
         self._requantizes = bool(geometry.hw.requantize_unit)
-        self._lanes: list[AluLane] = []
+        self._lanes: list[AluLane | RequantizingLane] = []
         self._last_stage = _LAST_STAGE_THAT_REQUANTIZES if self._requantizes else _LAST_STAGE
         self._loaded_beside = {MemoryType.UOP: self._uops}
         if geometry.hw.table_unit:
@@ -161,17 +161,14 @@ class ComputeUnit(Component):
         for index in range(hw.batch * hw.block):
             m.submodules[f"alu_{index}"] = lane = self._lane()
             result = Signal(hw.acc_bits, name=f"result_{index}")
-            m.d.comb += lane.opcode.eq(control.alu_opcode)
+            cleared = control.gemm & control.reset
             if isinstance(lane, RequantizingLane):
                 m.d.comb += self._requantize(lane)
-                m.d.comb += [
-                    lane.cleared.eq((control.gemm & control.reset) | control.requantize),
-                    result.eq(lane.result | lane.wide),
-                ]
-            else:
-                m.d.comb += [lane.cleared.eq(control.gemm & control.reset), result.eq(lane.result)]
-            row = Mux(control.wide & control.writes, 0, left[index]) if self._wide_right else left[index]
-            m.d.comb += [lane.left.eq(row), lane.right.eq(right[index])]
+                cleared = cleared | control.requantize
+            m.d.comb += [
+                *(lane.opcode.eq(control.alu_opcode), lane.cleared.eq(cleared), result.eq(lane.result)),
+                *(lane.left.eq(left[index]), lane.right.eq(right[index])),
+            ]
             self._lanes.append(lane)
             results.append(result)
         return Cat(*results)
@@ -212,7 +209,7 @@ class ComputeUnit(Component):
         control, rows = self._controls[_READS], self._rows[_READS]
         return Mux(control.wide & control.writes, rows.dst, rows.src) if self._wide_right else rows.src
 
-    def _lane(self) -> AluLane:
+    def _lane(self) -> AluLane | RequantizingLane:
         if self._requantizes:
             return RequantizingLane(dsp48=self._geometry.fabric.dsp48)
         return AluLane(bits=self._geometry.hw.acc_bits, split=self._geometry.fabric.split_products)
@@ -227,6 +224,8 @@ class ComputeUnit(Component):
             lane.is_bias.eq(now.bias),
             lane.is_multiplier.eq(now.multiplier),
             lane.is_scale.eq(now.scale),
+            lane.right_alone.eq(now.wide & now.writes if self._wide_right else 0),
+            lane.requantizes.eq(before_last.requantize),
             lane.keeps_wide.eq(before_last.wide & before_last.writes),
         ]
 
@@ -266,11 +265,13 @@ class ComputeUnit(Component):
     def _out_row(self, m: Module, narrowed: Value) -> Value:
         """Return the output row of the micro-op in the last stage, of which S7 has the low bits of its result as `narrowed`."""
         lanes = [lane for lane in self._lanes if isinstance(lane, RequantizingLane)]
-        before_last, row = self._controls[-2], narrowed
+        row = narrowed
         for stage in range(_EXECUTES + 1, len(self._controls)):
+            if stage == len(self._controls) - 1:
+                m.d.comb += Cat(lane.passed for lane in lanes).eq(row)
+                row = Cat(lane.narrow for lane in lanes)
             following = Signal(len(narrowed), name=f"narrow_{stage}")
-            requantized = Cat(lane.narrow for lane in lanes)
-            m.d.sync += following.eq(Mux(before_last.requantize, requantized, row) if stage == len(self._controls) - 1 else row)
+            m.d.sync += following.eq(row)
             row = following
         return self._looked_up(m, lanes, row) if self._geometry.hw.table_unit else row
 

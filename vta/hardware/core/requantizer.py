@@ -1,157 +1,183 @@
-"""A lane of the ALU with the requantize unit: its adder and rounding, around the lane's shifter and multiplier."""
+"""A lane of the ALU with the requantize unit, which shares its adder, its shifter and its multipliers.
+
+It is put together of few look-up tables, not as the plain lane is: what is chosen among, is chosen among at once.
+"""
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
-from amaranth.lib.data import StructLayout
-from amaranth.lib.wiring import In, Out
+from dataclasses import dataclass
 
-from vta.hardware.core.alu import AMOUNT_BITS, AluLane, Shift
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib.wiring import Component, In, Out
+
+from vta.hardware.core.lane.choices import Biased, Choice, Outcome, sum_of
+from vta.hardware.core.lane.rounder import AMOUNT_BITS, Rounder
+from vta.hardware.core.lane.shifting import STAGE_BITS, ShiftStage, TurnedBack, TurnedOperand
 from vta.hardware.core.products import whole_product
+from vta.isa import AluOp
 
 __all__ = ["RequantizingLane"]
 
 _BITS = 32
-_FIRST_SHIFT = 31
-_NARROW = signed(8)
-
-_SCALE = StructLayout(
-    {"right": AMOUNT_BITS, "lifts": 1, "once": 1, "unused": 1, "zero_point": _NARROW, "low": _NARROW, "high": _NARROW}
-)
-"""The third row of parameters. With wide results, the place of `zero_point` has the amount of the shift to the left."""
 
 
-class RequantizingLane(AluLane):
-    """An ALU lane that also requantizes the sum of its operands, which are there in S6; so are the parameters, in slots of their
-    own, as right operands.
+@dataclass(frozen=True)
+class _Operations:
+    """What the lane is to do in S7: at most one of these."""
 
-    `scales` is 1 in S7, in which the multiplier is its own. `narrow` is there in S11, `wide` in S12: it is 0 unless `keeps_wide`
-    was 1 in S11.
+    is_min: Value
+    is_max: Value
+    adds: Value
+    shifts: Value
+    multiplies: Value
+    unknown: Value
+    """An opcode that does not exist: the left operand is left as it is."""
+
+
+class RequantizingLane(Component):
+    """A lane as `AluLane` is, of 32 bits, that also requantizes the sum of its operands; all are there in S7.
+
+    So are the parameters, in slots of their own, as right operands. With `right_alone` the right operand is the sum. `scales` is
+    1 in S8, in which the multiplier is its own. The rest is that of `Rounder`, whose `wide` is part of the `result`.
     """
 
     def __init__(self, *, dsp48: bool = False) -> None:
         self._dsp48 = dsp48
-        parameters = {name: In(1) for name in ("is_bias", "is_multiplier", "is_scale")}
-        super().__init__(
-            bits=_BITS,
-            ports={
-                "requantize": In(1),
-                "scales": In(1),
-                "wide_scale": In(1),
-                **parameters,
-                "keeps_wide": In(1),
-                "narrow": Out(8),
-                "wide": Out(_BITS),
-            },
+        scalar = signed(_BITS)
+        flags = (
+            *("cleared", "requantize", "right_alone", "scales", "wide_scale"),
+            *("is_bias", "is_multiplier", "is_scale", "requantizes", "keeps_wide"),
         )
-        self._sum, self._raised, self._multiplier = Signal(signed(_BITS)), Signal(signed(_BITS)), Signal(signed(_BITS))
-        self._whole = Signal(signed(2 * _BITS))
-        self._left, self._right, self._once = Signal(AMOUNT_BITS), Signal(AMOUNT_BITS), Signal()
-        self._zero_point, self._low, self._high = (Signal(_NARROW, name=name) for name in ("zero_point", "low", "high"))
+        super().__init__(
+            {
+                "opcode": In(3),
+                "left": In(scalar),
+                "right": In(scalar),
+                **{name: In(1) for name in flags},
+                "passed": In(8),
+                "result": Out(scalar),
+                "narrow": Out(8),
+            }
+        )
+        self._rounder = Rounder()
 
     def elaborate(self, platform: object) -> Module:
-        """Build the lane, and what requantizes around it."""
-        m = super().elaborate(platform)
-        bias = Signal(signed(_BITS))
-        m.d.comb += self._sum.eq(self.total + bias)
-        with m.If(self.is_bias):
-            m.d.sync += bias.eq(self.right)
-        with m.If(self.is_multiplier):
-            m.d.sync += self._multiplier.eq(self.right)
-        self._take_scale(m)
-        rounded = self._rounded(m)
-        self._clamp(m, rounded)
+        """Build S7, the product, and what rounds it."""
+        m = Module()
+        m.submodules.rounder = self._rounder
+        does = self._operations(m)
+        compares = does.is_min | does.is_max
+        inverted, total = Signal(signed(_BITS + 1)), Signal(signed(_BITS + 1))
+        m.d.comb += [
+            inverted.eq(self.right ^ compares.replicate(_BITS + 1).as_signed()),
+            total.eq(sum_of(Cat(self.left, self.left[-1]), inverted, compares)),
+        ]
+        summed = self._summed(m, total)
+        shifted, fill = self._shifted(m, does.shifts, summed)
+        product = self._product(m, shifted)
+        chosen = self._chosen(m, does, total, fill)
+        m.submodules.outcome = outcome = Outcome(bits=_BITS)
+        m.d.comb += [
+            *(outcome.values[0].eq(product), outcome.takes[0].eq(does.multiplies)),
+            *(outcome.values[1].eq(shifted), outcome.takes[1].eq(does.shifts)),
+            *(outcome.others[0].eq(chosen), outcome.others[1].eq(self._rounder.wide)),
+            self.result.eq(outcome.result),
+        ]
+        self._connect(m)
         return m
 
-    def _product(self, m: Module) -> Value:
-        left, right = Mux(self.scales, self._raised, self.left), Mux(self.scales, self._multiplier, self.right)
-        product = whole_product(m, left, right) if self._dsp48 else left * right
-        m.d.comb += self._whole.eq(product)
-        return self._whole
+    def _summed(self, m: Module, total: Value) -> Value:
+        """Return what is to be requantized: the sum of the operands, or the right one, and the bias."""
+        m.submodules.biased = biased = Biased(bits=_BITS)
+        m.d.comb += [
+            *(biased.total.eq(total), biased.right.eq(self.right), biased.right_alone.eq(self.right_alone)),
+            biased.is_bias.eq(self.is_bias),
+        ]
+        return biased.summed
 
-    def _shift(self) -> Shift:
-        given, requantize = super()._shift(), self.requantize
-        return Shift(
-            Mux(requantize, self._sum, given.value),
-            given.backwards | requantize,
-            given.further & ~requantize,
-            Mux(requantize, self._left, given.amount),
-            given.beyond & ~requantize,
+    def _operations(self, m: Module) -> _Operations:
+        operations = {op: Signal(name=f"is_{op.name.lower()}") for op in AluOp if op is not AluOp.REQUANTIZE}
+        m.d.comb += [signal.eq((self.opcode == int(op)) & ~self.cleared) for op, signal in operations.items()]
+        unknown = Signal()
+        m.d.comb += unknown.eq((self.opcode > int(max(operations))) & ~self.cleared)
+        return _Operations(
+            is_min=operations[AluOp.MIN],
+            is_max=operations[AluOp.MAX],
+            adds=operations[AluOp.ADD],
+            shifts=operations[AluOp.SHR],
+            multiplies=operations[AluOp.MUL],
+            unknown=unknown,
         )
 
-    def _keep(self, m: Module, left: Value, shift: Shift) -> None:
-        m.d.sync += self._raised.eq(left)
-
-    def _take_scale(self, m: Module) -> None:
-        """Keep the third row; its bounds come later, as rows of the parameters before are still on their way to them."""
-        scale = _SCALE(self.right)
-        zero_point, low, high, low_later, high_later = (Signal(_NARROW) for _ in range(5))
-        with m.If(self.is_scale):
-            m.d.sync += [
-                self._left.eq(Mux(self.wide_scale, scale.zero_point[:AMOUNT_BITS], Mux(scale.lifts, -scale.right, 0))),
-                self._right.eq(Mux(scale.lifts & ~self.wide_scale, 0, scale.right)),
-                self._once.eq(scale.once),
-                zero_point.eq(Mux(self.wide_scale, 0, scale.zero_point)),
-                low.eq(scale.low),
-                high.eq(scale.high),
-            ]
-        m.d.sync += [
-            self._zero_point.eq(zero_point),
-            low_later.eq(low),
-            high_later.eq(high),
-            self._low.eq(low_later),
-            self._high.eq(high_later),
-        ]
-
-    def _rounded(self, m: Module) -> Value:
-        """Return the product, shifted and rounded, with the zero point: S7 to S10, there in S11."""
-        fresh, product = Signal(signed(2 * _BITS)), Signal(signed(2 * _BITS))
-        m.d.sync += [fresh.eq(self._whole), product.eq(fresh)]
-        shifted, carry = Signal(signed(_BITS + 1)), Signal()
-        total = Signal(signed(_BITS + 2))
-        exact = self._once & (self._right != 0)
-        negative = product[-1]
-        upwards = product[_FIRST_SHIFT - 1] & ~exact
-        downwards = negative & ~self._once & (self._right != 0)
-        high, half, tail = _shift_right(m, product[_FIRST_SHIFT:], self._right, negative)
-        # The first rounding adds one or not, the second one takes one off if negative: what is left decides at halves.
-        m.d.sync += [
-            shifted.eq(high),
-            carry.eq(Mux(upwards & ~downwards, half | tail, Mux(downwards & ~upwards, half & ~tail, half))),
-            total.eq(shifted + self._zero_point + carry),
-        ]
-        return total
-
-    def _clamp(self, m: Module, total: Value) -> None:
-        """Build S11."""
-        low_byte, beyond, negative = total[:8].as_signed(), total[7:-1], total[-1]
-        over, below, raised = Signal(), Signal(), Signal(_NARROW)
+    def _chosen(self, m: Module, does: _Operations, total: Value, fill: Value) -> Value:
+        """Return the sum, or the operand that MIN or MAX takes; in the upper half with what a shift fills up with."""
+        less = total[-1]
+        takes_left, takes_right = Signal(), Signal()
         m.d.comb += [
-            over.eq(~negative & beyond.any()),
-            below.eq((negative & ~beyond.all()) | (~over & (low_byte < self._low))),
-            raised.eq(Mux(below, self._low, low_byte)),
-            self.narrow.eq(Mux(self.keeps_wide, low_byte, Mux(over | (raised > self._high), self._high, raised))),
+            takes_left.eq((does.is_min & less) | (does.is_max & ~less) | does.unknown),
+            takes_right.eq((does.is_min & ~less) | (does.is_max & less)),
         ]
-        m.d.sync += self.wide.eq(Mux(self.keeps_wide, total, 0))
+        m.submodules.choice = choice = Choice(bits=_BITS)
+        m.d.comb += [
+            choice.which.eq(Cat(takes_left | does.adds, takes_right | does.adds)),
+            choice.fill.eq(fill),
+            *(choice.left.eq(self.left), choice.right.eq(self.right), choice.total.eq(total)),
+        ]
+        return choice.chosen
 
+    def _shifted(self, m: Module, shifts: Value, summed: Value) -> tuple[Value, Value]:
+        """Return the left operand as SHR has it, or what is `summed`, shifted to the left; and what fills the upper half.
 
-def _shift_right(m: Module, value: Value, amount: Value, flips: Value) -> tuple[Value, Value, Value]:
-    """Shift `value`, signed, to the right by `amount`.
+        What is to go to the left, goes backwards through a shifter to the right. It goes by one place more, as a negative amount
+        is not negated, but inverted.
+        """
+        m.submodules.turned = turned = TurnedOperand(bits=_BITS)
+        m.submodules.turned_back = back = TurnedBack(bits=_BITS)
+        low, high, backwards = self.right[:AMOUNT_BITS], self.right[AMOUNT_BITS:], self.right[-1]
+        beyond, amount, fill, forth, behind = Signal(), Signal(AMOUNT_BITS), Signal(), Signal(), Signal()
+        m.d.comb += [
+            beyond.eq(Mux(backwards, ~high.all(), high.any())),
+            amount.eq(Mux(self.requantize, self._rounder.left, Mux(backwards, ~low, low | beyond.replicate(AMOUNT_BITS)))),
+            fill.eq(self.left[-1] & ~backwards & ~self.requantize),
+            forth.eq(~backwards & ~self.requantize),
+            behind.eq((backwards & ~beyond) | self.requantize),
+            turned.left.eq(self.left),
+            turned.total.eq(summed),
+            turned.further.eq(backwards),
+            turned.sums.eq(self.requantize),
+        ]
+        moved: Value = turned.operand
+        for place in range(0, AMOUNT_BITS - 1, STAGE_BITS):
+            m.submodules[f"stage_{place}"] = stage = ShiftStage(bits=_BITS, step=1 << place)
+            m.d.comb += [stage.value.eq(moved), stage.fill.eq(fill), stage.amount.eq(amount[place : place + STAGE_BITS])]
+            moved = stage.moved
+        far = amount[-1]
+        m.d.comb += [
+            back.moved.eq(moved),
+            back.forth.eq(Cat(forth & ~far, forth & far)),
+            back.back.eq(Cat(behind & ~far, behind & far)),
+        ]
+        return back.result, fill & far & shifts
 
-    Returns the result, the last bit that was shifted out, and whether all bits that went before it are `flips` inverted.
-    """
-    moved: Value = Cat(Const(0, 1), value)
-    tail: Value = Const(1, 1)
-    virgin: Value = Const(1, 1)
-    for place in range(len(amount)):
-        step, chosen = 1 << place, amount[place]
-        dropped = moved[:step]
-        # The lowest bit is a place for the half: no bit of the value until something was shifted.
-        same = [bit ^ flips for bit in dropped]
-        same[0] = same[0] | virgin
-        following = Signal(len(moved), name=f"moved_{place}")
-        m.d.comb += following.eq(Mux(chosen, Cat(moved[step:], value[-1].replicate(step)), moved))
-        tail = tail & (~chosen | Cat(*same).all())
-        virgin = virgin & ~chosen
-        moved = following
-    return moved[1:].as_signed(), moved[0], tail
+    def _product(self, m: Module, shifted: Value) -> Value:
+        """Return the product of the operands; if it `scales`, that of what was shifted in the cycle before."""
+        raised, multiplier, whole = Signal(signed(_BITS)), Signal(signed(_BITS)), Signal(signed(2 * _BITS))
+        m.d.sync += raised.eq(shifted)
+        with m.If(self.is_multiplier):
+            m.d.sync += multiplier.eq(self.right)
+        left, right = Mux(self.scales, raised, self.left), Mux(self.scales, multiplier, self.right)
+        m.d.comb += [
+            whole.eq(whole_product(m, left, right) if self._dsp48 else left * right),
+            self._rounder.product.eq(whole),
+        ]
+        return whole[:_BITS]
+
+    def _connect(self, m: Module) -> None:
+        """Give the rounder what it knows of the micro-ops, and its bytes to the output."""
+        rounder = self._rounder
+        m.d.comb += [
+            rounder.scale.eq(self.right),
+            *(getattr(rounder, name).eq(getattr(self, name)) for name in ("is_scale", "wide_scale", "requantizes", "keeps_wide")),
+            rounder.passed.eq(self.passed),
+            self.narrow.eq(rounder.narrow),
+        ]

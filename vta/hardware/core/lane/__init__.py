@@ -1,0 +1,1 @@
+"""Parts of the lane with the requantize unit."""
