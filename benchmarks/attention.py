@@ -23,7 +23,7 @@ from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
 from vta.frontend.onnx import import_onnx
 from vta.frontend.tflite import import_tflite
-from vta.ir.decibels import decibels
+from vta.ir.arithmetic.decibels import decibels
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module

@@ -47,8 +47,8 @@ from vta.passes.canonicalize import canonicalize
 from vta.records.log import RecordLog, read_log
 from vta.records.record import Record
 from vta.report.auto_tuning import mean_gain
-from vta.runtime.host_graph import host_graph
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.host_graph import host_graph
+from vta.runtime.host_part.host_options import HostOptions
 
 NETWORKS = ("mobilenet1.0", "resnet18_v1")
 _SECONDS = 4.0

@@ -43,15 +43,15 @@ from vta.autotune.measure.measure import MeasureOption
 from vta.autotune.measure.workers import Finished, WorkerPool
 from vta.autotune.session import TuneOptions, tune
 from vta.errors import DeviceError, VTAError
-from vta.host.gpu.cuda import CudaDevice
+from vta.host.gpu.drivers.cuda import CudaDevice
 from vta.host.gpu.runner import GpuPlanRunner
 from vta.host.gpu.tiling import GpuTile
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 from vta.records.log import RecordLog, ranked_records, read_log
-from vta.runtime.host_graph import host_graph
-from vta.runtime.host_options import HostOptions
-from vta.runtime.plan import KernelStep
+from vta.runtime.host_part.host_graph import host_graph
+from vta.runtime.host_part.host_options import HostOptions
+from vta.runtime.host_part.plan import KernelStep
 
 CONVOLUTIONS = (
     (3, 64, 224, 7, 2), (64, 64, 56, 3, 1), (64, 64, 56, 1, 1), (64, 128, 56, 3, 2), (64, 128, 56, 1, 2), (128, 128, 28, 3, 1),

@@ -24,7 +24,7 @@ from vta.autotune.auto.gpu.machine import GpuMachine
 from vta.autotune.auto.gpu.tasks import gpu_auto_tasks
 from vta.autotune.auto.measure import LocalMeasure, Timing
 from vta.autotune.gpu.task import GpuTarget
-from vta.host.gpu.open import open_gpu
+from vta.host.gpu.drivers.open import open_gpu
 from vta.host.loop.expression import const, index
 from vta.host.loop.nest import Loop, Program, Statement, Store
 from vta.ir import names as ops

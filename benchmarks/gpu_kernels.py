@@ -24,16 +24,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.host.examples import EXAMPLES, values_of
 from vta.autotune.gpu.task import GpuTarget, gpu_task
 from vta.autotune.measure.workers import Finished, WorkerPool
-from vta.host.gpu.device import GpuDevice
-from vta.host.gpu.open import shared_gpu
+from vta.host.gpu.drivers.device import GpuDevice
+from vta.host.gpu.drivers.open import shared_gpu
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, graph_input, topological
 from vta.ir.interpreter import evaluate
 from vta.records.gpu.knobs import entity_of_tile
-from vta.runtime.gpu_kernels import choices_of
-from vta.runtime.host_graph import host_graph
-from vta.runtime.host_options import HostOptions
-from vta.runtime.plan import HostStep
+from vta.runtime.host_part.gpu_kernels import choices_of
+from vta.runtime.host_part.host_graph import host_graph
+from vta.runtime.host_part.host_options import HostOptions
+from vta.runtime.host_part.plan import HostStep
 
 BOUND = 2e-6
 _SECONDS = 300.0

@@ -29,7 +29,7 @@ from vta.autotune.auto.measure import LocalMeasure, Timing
 from vta.autotune.auto.space import Genome
 from vta.autotune.gpu.task import GpuTarget
 from vta.host.gpu.build import build_gpu_kernel, tiled_sums
-from vta.host.gpu.open import open_gpu
+from vta.host.gpu.drivers.open import open_gpu
 from vta.host.gpu.splitting import GpuSplit, split_choices
 from vta.host.kernels.group import Group
 from vta.host.loop.lower import lower

@@ -31,7 +31,7 @@ from vta.ir.graph import Graph, Node
 from vta.passes.canonicalize import canonicalize
 from vta.runtime import Module
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.host_options import HostOptions
 
 Array = NDArray[Any]
 Run = Callable[[], Any]

@@ -37,10 +37,10 @@ from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
 from vta.errors import VTAError
 from vta.frontend import load_model
-from vta.ir.batch import with_batch
 from vta.ir.diagnostics import INEXACT
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
+from vta.ir.transforms.batch import with_batch
 from vta.quantization import is_quantized
 from vta.runtime import Module
 from vta.runtime.reports import RunReport

@@ -41,7 +41,7 @@ from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
 from vta.errors import VTAError
 from vta.frontend import load_model
-from vta.ir.decibels import decibels
+from vta.ir.arithmetic.decibels import decibels
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate
 from vta.quantization import is_quantized

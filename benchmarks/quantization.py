@@ -24,11 +24,11 @@ from benchmarks.photographs import photographs
 from benchmarks.public_nets import NETWORKS
 from vta.config.hardware import HardwareConfig
 from vta.frontend import load_model
-from vta.ir.batch import with_batch
 from vta.ir.graph import Graph
+from vta.ir.transforms.batch import with_batch
 from vta.passes.canonicalize import canonicalize
 from vta.quantization import QuantizeConfig, lower, quantize
-from vta.runtime.batches import interpret_widely
+from vta.runtime.values.batches import interpret_widely
 
 Array = NDArray[Any]
 

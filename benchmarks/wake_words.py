@@ -24,8 +24,8 @@ from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
 from vta.devices.sim import SimDevice
 from vta.errors import UsageError
-from vta.runtime.frames import FramesReport
 from vta.runtime.module import Module
+from vta.runtime.values.frames import FramesReport
 from vta.support.dataclass import dataclass
 from vta.support.table import make_table
 from vta.testing.tflite_model import reference_stream

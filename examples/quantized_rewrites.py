@@ -11,13 +11,13 @@ import argparse
 from collections import Counter
 
 from vta.frontend import load_model
-from vta.ir.functions import calls_of_functions
 from vta.ir.graph import Graph, Node, attrs_of, constant
 from vta.ir.interpreter import evaluate_node
 from vta.ir.ops.function import function_of
-from vta.ir.ops.nn_activation import ClipAttributes
-from vta.ir.ops.qnn import RequantizeAttributes
-from vta.ir.pattern import Match, is_constant, is_op, rewrite_pattern, wildcard
+from vta.ir.ops.nn.activation import ClipAttributes
+from vta.ir.ops.quantized.qnn import RequantizeAttributes
+from vta.ir.transforms.functions import calls_of_functions
+from vta.ir.transforms.pattern import Match, is_constant, is_op, rewrite_pattern, wildcard
 from vta.partition.vta_patterns import partition_for_vta, quantized_patterns
 from vta.passes.canonicalize import canonicalize
 

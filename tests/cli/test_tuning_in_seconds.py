@@ -8,9 +8,9 @@ import pytest
 from tests.autotune._tasks import small_task
 from vta.autotune.auto.session import AutoReport
 from vta.autotune.session import TaskReport
-from vta.cli.auto_display import AutoDisplay
 from vta.cli.commands.tune import _estimated, _estimated_cycles
-from vta.cli.tuning_display import Display
+from vta.cli.tuning.auto_display import AutoDisplay
+from vta.cli.tuning.tuning_display import Display
 from vta.report.tuning import tuning_table
 from vta.schedule.choose import choose_schedule
 

@@ -11,7 +11,7 @@ from tests.tflite_models import reference
 from vta.frontend.onnx import import_onnx
 from vta.frontend.tflite import import_tflite
 from vta.ir import names as ops
-from vta.ir.decibels import decibels
+from vta.ir.arithmetic.decibels import decibels
 from vta.ir.interpreter import evaluate
 from vta.quantization.config import QuantizeConfig
 from vta.testing.transformer_block import Sizes, onnx_block, tflite_block

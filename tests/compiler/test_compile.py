@@ -29,7 +29,7 @@ from vta.devices.sim import SimDevice
 from vta.errors import UsageError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
-from vta.ir.pattern import is_op
+from vta.ir.transforms.pattern import is_op
 from vta.isa.verify import verify
 from vta.partition.composites import merge_composites
 from vta.partition.regions import annotate_target, partition_graph

@@ -7,7 +7,7 @@ import pytest
 
 import vta
 from vta.ir import names as ops
-from vta.ir.decibels import decibels
+from vta.ir.arithmetic.decibels import decibels
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.quantization.config import QuantizeConfig

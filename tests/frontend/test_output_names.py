@@ -12,11 +12,11 @@ from vta.compiler.compile import compile_model
 from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.frontend.onnx import import_onnx
-from vta.ir.batch import with_batch
 from vta.ir.interpreter import evaluate
 from vta.ir.serialize import graph_from_json, graph_to_json
+from vta.ir.transforms.batch import with_batch
 from vta.runtime import Module, load, save
-from vta.runtime.outputs import output_names
+from vta.runtime.values.outputs import output_names
 
 SIM = HardwareConfig.named("sim")
 TYPES = {

@@ -17,7 +17,7 @@ from vta.host.llvm.target import host_target
 from vta.ir.interpreter import evaluate
 from vta.passes.canonicalize import canonicalize
 from vta.runtime import Module
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.host_options import HostOptions
 
 FLOAT_NETS = ("onnx/version-RFB-320.onnx", "mlperf_tiny/vww_96_float.tflite", "mlperf_tiny/kws_ref_model_float32.tflite")
 
@@ -84,6 +84,6 @@ def test_the_server_decides_for_remote_devices(tmp_path, capsys):
 
 def test_a_machine_without_llvm_says_so(monkeypatch):
     compiled = compile_model("resnet18_v1", BASELINE, shapes={"data": (1, 3, 64, 64)})
-    monkeypatch.setitem(sys.modules, "vta.runtime.host_kernels", None)
+    monkeypatch.setitem(sys.modules, "vta.runtime.host_part.host_kernels", None)
     with pytest.raises(DeviceError, match="llvmlite, which is missing"):
         Module(compiled, SimDevice(BASELINE), host=HostOptions(compiled=True))

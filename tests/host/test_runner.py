@@ -5,7 +5,7 @@ import pytest
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, call, graph_input
-from vta.runtime.host_graph import host_graph
+from vta.runtime.host_part.host_graph import host_graph
 
 X = graph_input("x", (4, 100, 300))
 NET = host_graph(Graph((X,), (call(ops.NEGATIVE, [X]),)))

@@ -5,7 +5,7 @@ import pytest
 
 from vta.errors import GraphError
 from vta.ir.graph import Graph, attrs_of, call, constant, graph_input, rewrite
-from vta.ir.ops.nn_activation import ClipAttributes
+from vta.ir.ops.nn.activation import ClipAttributes
 from vta.ir.ops.shape import PadAttributes
 
 

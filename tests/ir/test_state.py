@@ -9,11 +9,11 @@ import pytest
 
 from tests.state_nets import counter, frames, streaming_net
 from vta.errors import ArtifactError, GraphError
-from vta.ir.batch import with_batch
 from vta.ir.graph import Graph, call, graph_input
 from vta.ir.serialize import graph_from_json, graph_to_json
 from vta.ir.state import State, checked_values, with_states
 from vta.ir.stream import evaluate_stream
+from vta.ir.transforms.batch import with_batch
 from vta.passes.canonicalize import canonicalize
 
 

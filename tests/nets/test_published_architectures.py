@@ -18,7 +18,7 @@ from vta.compiler.compile import compile_model
 from vta.compiler.options import CompileOptions
 from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
-from vta.ir.decibels import decibels
+from vta.ir.arithmetic.decibels import decibels
 from vta.ir.interpreter import evaluate
 from vta.quantization.config import QuantizeConfig
 from vta.runtime.module import Module

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import conv, int8_clip, random_inputs
 from vta.errors import GraphError
-from vta.ir.functions import calls_of_functions, inline_functions
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
-from vta.ir.pattern import is_constant, is_op, wildcard
 from vta.ir.printer import print_graph
+from vta.ir.transforms.functions import calls_of_functions, inline_functions
+from vta.ir.transforms.pattern import is_constant, is_op, wildcard
 from vta.partition.composites import Composite, Found, merge_composites
 from vta.partition.vta_patterns import quantized_patterns
 

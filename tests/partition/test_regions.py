@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE, CONFIGS, conv, int8_clip, integer_graphs, random_inputs
 from vta.errors import GraphError
-from vta.ir.functions import calls_of_functions, inline_functions
 from vta.ir.graph import Graph, call, graph_input, rewrite
 from vta.ir.interpreter import evaluate
 from vta.ir.macs import macs_of
-from vta.ir.pattern import is_constant, is_op, wildcard
 from vta.ir.serialize import graph_from_json, graph_to_json
+from vta.ir.transforms.functions import calls_of_functions, inline_functions
+from vta.ir.transforms.pattern import is_constant, is_op, wildcard
 from vta.partition.composites import merge_composites
 from vta.partition.partition import partition
 from vta.partition.regions import annotate_target, merge_regions, partition_graph

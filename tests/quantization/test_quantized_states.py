@@ -10,7 +10,7 @@ from vta.compiler.compile import compile_model, quantize_model
 from vta.devices.sim import SimDevice
 from vta.errors import UsageError
 from vta.ir import names as ops
-from vta.ir.decibels import decibels
+from vta.ir.arithmetic.decibels import decibels
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 from vta.ir.state import State
 from vta.ir.stream import evaluate_stream

@@ -10,7 +10,7 @@ from vta.cli.commands import compile as compile_command
 from vta.cli.flags import OPTIONS, as_options
 from vta.cli.host_page import host_page
 from vta.partition.fused.support_rules import RULES
-from vta.report.bottlenecks import BOTTLENECKS
+from vta.report.costs.bottlenecks import BOTTLENECKS
 from vta.report.remedies import REMEDIES, remedy_of
 from vta.report.settings import in_python, with_settings
 

@@ -41,7 +41,7 @@ def test_a_server_runs_it_on_its_gpu(serve, take):
 
 
 def test_a_server_says_what_its_gpu_has_room_for(serve, take):
-    from vta.host.gpu.open import shared_gpu
+    from vta.host.gpu.drivers.open import shared_gpu
 
     here = shared_gpu("opencl")
     serve()

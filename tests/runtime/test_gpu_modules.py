@@ -18,7 +18,7 @@ from vta.errors import ArtifactError, DeviceError, TuningError
 from vta.host.gpu.runner import GpuPlanRunner
 from vta.runtime import Module, load
 from vta.runtime.artifact.gpu_host import GpuHost, GpuKnob, GpuTileChoice
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.host_options import HostOptions
 
 RUN = GpuPlanRunner.run
 HW = HardwareConfig.named("sim")

@@ -12,12 +12,12 @@ from vta.errors import ArtifactError
 from vta.host.llvm.target import cpu_target, host_target
 from vta.runtime import load, save
 from vta.runtime.artifact.host_plan import PACKED_VERSION, PLAN_VERSION
-from vta.runtime.host_graph import reference_of
 from vta.runtime.host_library.build import build_host_library
 from vta.runtime.host_library.load import plan_of_library
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.host_graph import reference_of
+from vta.runtime.host_part.host_options import HostOptions
+from vta.runtime.host_part.plan import RegionStep
 from vta.runtime.module import Module
-from vta.runtime.plan import RegionStep
 
 OPTIONS = HostOptions(compiled=True)
 same_blocks = pytest.mark.skipif(host_target().lanes(4) != BASELINE.block, reason="needs registers of as many values as a block")

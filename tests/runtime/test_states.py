@@ -16,7 +16,7 @@ from vta.errors import DeviceError, GraphError, UsageError
 from vta.ir.stream import evaluate_stream
 from vta.isa.program import SymbolKind
 from vta.runtime.compiled_module import load, save
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.host_options import HostOptions
 from vta.runtime.module import Module
 
 

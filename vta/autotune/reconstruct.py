@@ -11,7 +11,7 @@ from vta.config.hardware import HardwareConfig
 from vta.errors import GraphError, TuningError
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, graph_input
-from vta.ir.ops.nn_conv import transposed_weight
+from vta.ir.ops.nn.conv import transposed_weight
 from vta.records.workload import Workload
 
 __all__ = ["graph_of_workload"]

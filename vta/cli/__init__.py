@@ -2,7 +2,7 @@
 
 import sys
 
-from vta.cli.interrupt import is_command, stay_quiet
+from vta.cli.terminal.interrupt import is_command, stay_quiet
 
 # The modules of the command take a moment to import.
 if is_command(sys.argv):

@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from vta.cli.flags import with_flags
-from vta.cli.interrupt import EXIT_INTERRUPTED, interruptible
 from vta.cli.options import HelpFormatter, add_debug
-from vta.cli.streams import STANDARD_OUTPUT, silence_output, standard_streams
+from vta.cli.terminal.interrupt import EXIT_INTERRUPTED, interruptible
+from vta.cli.terminal.streams import STANDARD_OUTPUT, silence_output, standard_streams
 from vta.errors import CompilerFaultWarning, UsageError, VTAError, WriteError
 from vta.support.shorten import printable
 

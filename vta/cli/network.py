@@ -186,7 +186,7 @@ def layer_report(graph: Graph, options: argparse.Namespace, calibration: Samples
     from dataclasses import replace
 
     from vta.config.hardware import load_config
-    from vta.ir.batch import with_batch
+    from vta.ir.transforms.batch import with_batch
     from vta.passes.canonicalize import canonicalize
     from vta.quantization import equalized, is_quantized, quantize, signal_to_noise
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vta.cli.output import SIZE_UNITS
+from vta.cli.terminal.output import SIZE_UNITS
 from vta.frontend.suffixes import SYMBOL_SUFFIX
 from vta.support.shorten import printable, shown
 

@@ -23,7 +23,7 @@ from vta.files.json_file import read_object
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 from vta.ir.macs import macs_of
-from vta.runtime.host_graph import host_graph
+from vta.runtime.host_part.host_graph import host_graph
 from vta.support.shorten import shown
 from vta.tile.packing import pack, unpack
 

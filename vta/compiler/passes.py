@@ -18,9 +18,9 @@ from vta.errors import CompileError, EncodingError
 from vta.frontend import load_model
 from vta.ir import names as ops
 from vta.ir.diagnostics import INEXACT, WRAPS
-from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
+from vta.ir.transforms.functions import inline_functions
 from vta.isa.verify import require_verified, verify
 from vta.partition import partition as parts
 from vta.partition.fused.reason import Reason
@@ -69,7 +69,7 @@ def quantize(state: State, options: CompileOptions) -> State:
         if options.targets.vta is None:
             return state
         # Most of the quantisation serves float networks alone.
-        from vta.passes.fold_lookups import fold_lookups
+        from vta.passes.folding.fold_lookups import fold_lookups
         from vta.quantization.float.measured import with_measured_layers
         from vta.quantization.float.quantizer import quantize as quantized
 

@@ -18,8 +18,8 @@ from vta.errors import UsageError
 from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.macs import macs_of
-from vta.ir.ops.nn_pool import Pool2DAttributes
-from vta.ir.ops.qnn import QnnAvgPool2DAttributes
+from vta.ir.ops.nn.pool import Pool2DAttributes
+from vta.ir.ops.quantized.qnn import QnnAvgPool2DAttributes
 from vta.ir.ops.reduce import ArgAttributes, ReduceAttributes
 from vta.isa.encoding import encode
 from vta.partition.fused.fused_operator import is_view

@@ -10,8 +10,8 @@ from vta.difference.values import Array, LayerValue, Where, output_values, value
 from vta.ir.graph import Node
 from vta.ir.interpreter import check_inputs, evaluate_node
 from vta.runtime.compiled_module import CompiledModule
+from vta.runtime.host_part.plan import HostStep, RegionStep, make_plan
 from vta.runtime.loaded_region import LoadedRegion
-from vta.runtime.plan import HostStep, RegionStep, make_plan
 
 __all__ = ["RegionInputs", "device_values"]
 

@@ -17,8 +17,8 @@ from vta.difference.programs import program_value, region_of
 from vta.difference.tile_value import tile_problem, tile_value
 from vta.difference.values import Array, is_value_of, layer_node
 from vta.errors import VTAError
-from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
+from vta.ir.transforms.functions import inline_functions
 from vta.support.dataclass import dataclass
 
 __all__ = ["Compilation", "compiled_again"]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.region_program import OperatorRecord, RegionProgram
-from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import walk
+from vta.ir.transforms.functions import inline_functions
 from vta.support.dataclass import dataclass
 
 __all__ = [

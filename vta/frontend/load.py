@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from vta.errors import GraphError, ImportModelError, UsageError
 from vta.frontend.suffixes import PICKLED_SUFFIXES, SYMBOL_SUFFIX
-from vta.ir.batch import with_batch
 from vta.ir.graph import Graph
 from vta.ir.state import with_states
+from vta.ir.transforms.batch import with_batch
 
 __all__ = ["load_model"]
 

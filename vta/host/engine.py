@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from vta.host.groups import choose_layouts, find_groups, with_beginnings
-from vta.host.kernels.convolution_shape import TileSource, convolution_shape, has_tile
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
+from vta.host.kernels.products.convolution_shape import TileSource, convolution_shape, has_tile
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
 from vta.host.llvm.jit import kept_object

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-import vta.host.kernels.elementwise
-import vta.host.kernels.indexed
-import vta.host.kernels.moves
-import vta.host.kernels.neighbours
-import vta.host.kernels.quantized
-import vta.host.kernels.rescale  # noqa: F401  (these declare the rules of operators)
+import vta.host.kernels.by_element.elementwise
+import vta.host.kernels.by_element.indexed
+import vta.host.kernels.by_element.moves
+import vta.host.kernels.by_element.quantized
+import vta.host.kernels.by_element.rescale
+import vta.host.kernels.neighbours  # noqa: F401
 from vta.host.kernels.anchors import is_anchor, works_in_blocks
+from vta.host.kernels.by_element.pointwise import is_elementwise, is_pointwise, kind_of
 from vta.host.kernels.group import Group
-from vta.host.kernels.pointwise import is_elementwise, is_pointwise, kind_of
 from vta.host.kernels.values import Layout
 from vta.ir import names as ops
 from vta.ir.graph import Node

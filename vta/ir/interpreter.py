@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from vta.errors import GraphError
 from vta.ir import names as ops
+from vta.ir.arithmetic.not_finite import first_where
 from vta.ir.graph import Graph, Node, topological
-from vta.ir.not_finite import first_where
 from vta.ir.operator import lookup
 
 __all__ = ["check_inputs", "constant_value", "evaluate", "evaluate_all", "evaluate_node", "quantizes", "walk"]

@@ -8,8 +8,8 @@ from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.function import function_of
 from vta.ir.ops.matmul import Matmul2DAttributes
-from vta.ir.ops.nn_conv import Conv2DAttributes
-from vta.ir.ops.qnn import QnnConv2DAttributes
+from vta.ir.ops.nn.conv import Conv2DAttributes
+from vta.ir.ops.quantized.qnn import QnnConv2DAttributes
 
 __all__ = ["macs_of"]
 

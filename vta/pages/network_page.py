@@ -23,8 +23,8 @@ from vta.pages.draw.timeline import draw_overview, draw_timeline
 from vta.pages.figure import Figure
 from vta.pages.page import ABOUT_ADVICE, Fact, GraphPart, Note, Page, Section, TablePart
 from vta.report.advice import advice_on
-from vta.report.cycles import preset_text, unit_cycles
-from vta.report.layer_costs import LayerCost, NetworkCost, network_cost
+from vta.report.costs.cycles import preset_text, unit_cycles
+from vta.report.costs.layer_costs import LayerCost, NetworkCost, network_cost
 from vta.report.layers import layer_rows
 from vta.report.settings import Say, in_python, with_settings
 from vta.runtime.compiled_module import CompiledModule

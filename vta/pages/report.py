@@ -17,7 +17,7 @@ from vta.pages.sweep_page import sweep_page
 from vta.pages.tuning_page import tuning_page
 from vta.pages.vega import PageError
 from vta.pages.write import write_figures, write_page
-from vta.report.layer_costs import with_faster_steps
+from vta.report.costs.layer_costs import with_faster_steps
 from vta.report.settings import Say, in_python
 from vta.runtime.compiled_module import CompiledModule, load
 from vta.runtime.evaluation.random_inputs import any_value, random_inputs

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from vta.errors import GraphError
-from vta.ir.functions import call_of, cut_out
 from vta.ir.graph import Graph, Node, with_inputs
 from vta.ir.inner_graph import FunctionAttributes
-from vta.ir.pattern import Match, Pattern, matches
+from vta.ir.transforms.functions import call_of, cut_out
+from vta.ir.transforms.pattern import Match, Pattern, matches
 from vta.support.dataclass import dataclass
 
 __all__ = ["Composite", "Entry", "Found", "cut_out_composites", "merge_composites"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from vta.config.hardware import HardwareConfig
-from vta.ir.functions import calls_of_functions
 from vta.ir.graph import Graph, Node
 from vta.ir.ops.function import function_of
+from vta.ir.transforms.functions import calls_of_functions
 from vta.partition.composites import cut_out_composites
 from vta.partition.fused.fused_operator import FusedOperator, view_source
 from vta.partition.fused.reason import Reason

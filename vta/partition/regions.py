@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from vta.errors import GraphError
 from vta.ir import names as ops
-from vta.ir.functions import call_of, calls_of_functions, cut_out, inline_functions
 from vta.ir.graph import Graph, Node, rewrite, with_inputs
 from vta.ir.inner_graph import FunctionAttributes
 from vta.ir.ops.function import function_of
+from vta.ir.transforms.functions import call_of, calls_of_functions, cut_out, inline_functions
 from vta.partition.grouping import Piece, group_pieces
 
 __all__ = ["annotate_target", "merge_regions", "partition_graph"]

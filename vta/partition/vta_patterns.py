@@ -12,7 +12,7 @@ from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.ir.ops.function import function_of
-from vta.ir.pattern import Match, Pattern, is_constant, is_op, wildcard
+from vta.ir.transforms.pattern import Match, Pattern, is_constant, is_op, wildcard
 from vta.partition.composites import Composite, Entry, Found, merge_composites
 from vta.partition.fused.fused_operator import ANCHORS, FusedOperator, view_source
 from vta.partition.fused.runnable import Veto, runnable_operators

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, rewrite
-from vta.ir.ops.nn_activation import ClipAttributes, HardSigmoidAttributes
+from vta.ir.ops.nn.activation import ClipAttributes, HardSigmoidAttributes
 from vta.support.dataclass import dataclass
 
 __all__ = ["name_activations"]

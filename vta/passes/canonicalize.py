@@ -17,17 +17,17 @@ _CUTS = frozenset({ops.RELU, ops.CLIP, ops.HARD_SIGMOID, ops.MAXIMUM, ops.MINIMU
 _TERMS = frozenset({ops.ADD, ops.SUBTRACT, ops.BIAS_ADD})
 
 _PASSES: tuple[tuple[str, str, tuple[Set[str], ...]], ...] = (
-    ("vta.passes.fold_constants", "fold_constants", ()),
+    ("vta.passes.folding.fold_constants", "fold_constants", ()),
     ("vta.passes.remove_no_ops", "remove_no_ops", ()),
-    ("vta.passes.fold_unit_axes", "fold_unit_axes", (_RENAMING,)),
-    ("vta.passes.fold_flattened", "fold_flattened", ({ops.DENSE, ops.QNN_DENSE}, {ops.TRANSPOSE})),
+    ("vta.passes.folding.fold_unit_axes", "fold_unit_axes", (_RENAMING,)),
+    ("vta.passes.folding.fold_flattened", "fold_flattened", ({ops.DENSE, ops.QNN_DENSE}, {ops.TRANSPOSE})),
     ("vta.passes.activations", "name_activations", (_CUTS,)),
-    ("vta.passes.fold_padding", "fold_padding", ({ops.PAD},)),
-    ("vta.passes.fold_batch_norm", "fold_batch_norm", ({ops.BATCH_NORM},)),
-    ("vta.passes.fold_scales", "fold_factors", (_WEIGHTED, {ops.MULTIPLY})),
-    ("vta.passes.fold_scales", "fold_terms", (_WEIGHTED, _TERMS)),
+    ("vta.passes.folding.fold_padding", "fold_padding", ({ops.PAD},)),
+    ("vta.passes.folding.fold_batch_norm", "fold_batch_norm", ({ops.BATCH_NORM},)),
+    ("vta.passes.folding.fold_scales", "fold_factors", (_WEIGHTED, {ops.MULTIPLY})),
+    ("vta.passes.folding.fold_scales", "fold_terms", (_WEIGHTED, _TERMS)),
     ("vta.passes.split_layers", "split_layers", ({ops.DENSE},)),
-    ("vta.passes.fold_factors_of_matmuls", "fold_factors_of_matmuls", ({ops.MATMUL},)),
+    ("vta.passes.folding.fold_factors_of_matmuls", "fold_factors_of_matmuls", ({ops.MATMUL},)),
 )
 """The passes in order: module, function, and sets of operators. A graph that lacks one of a set is what the pass would leave it
 as; then it is not imported."""

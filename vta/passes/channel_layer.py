@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of, constant
 from vta.ir.interpreter import constant_value
-from vta.ir.ops.nn_norm import AxisAttributes, BatchNormAttributes
+from vta.ir.ops.nn.norm import AxisAttributes, BatchNormAttributes
 from vta.support.dataclass import dataclass
 
 __all__ = ["PRODUCTS", "ChannelLayer", "channel_axis", "channel_layer"]

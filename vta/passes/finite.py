@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from vta.errors import CompileError
 from vta.ir import names as ops
+from vta.ir.arithmetic.not_finite import first_where, is_finite
 from vta.ir.graph import Graph, Node, attrs_of
-from vta.ir.not_finite import first_where, is_finite
-from vta.ir.ops.nn_norm import BatchNormAttributes
+from vta.ir.ops.nn.norm import BatchNormAttributes
 from vta.ir.ops.shape import PadAttributes
 
 __all__ = ["require_finite"]

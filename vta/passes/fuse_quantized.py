@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from vta.ir import names as ops
-from vta.ir.fixed_point import INT32_MAX, Scale, product_scale
+from vta.ir.arithmetic.fixed_point import INT32_MAX, Scale, product_scale
 from vta.ir.graph import Graph, Node, attrs_of, call, constant, rewrite
-from vta.ir.ops.nn_activation import ClipAttributes
-from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
+from vta.ir.ops.nn.activation import ClipAttributes
+from vta.ir.ops.quantized.qnn import DequantizeAttributes, QuantizeAttributes
 from vta.ir.ops.shape import PadAttributes
 from vta.passes.channel_layer import PRODUCTS, ChannelLayer, channel_axis, channel_layer
-from vta.passes.fold_constants import fold_constants
-from vta.passes.fold_lookups import lookup_of
+from vta.passes.folding.fold_constants import fold_constants
+from vta.passes.folding.fold_lookups import lookup_of
 from vta.passes.quantized_constants import Weights, bias_levels, scaled_weights, weights_of
 from vta.support.dataclass import dataclass
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.fixed_point import INT32_MAX, Scale, per_channel
+from vta.ir.arithmetic.fixed_point import INT32_MAX, Scale, per_channel
 from vta.ir.graph import Node, attrs_of
 from vta.ir.interpreter import constant_value
 from vta.ir.operator import lookup
-from vta.ir.ops.nn_conv import Conv2DTransposeAttributes
-from vta.ir.ops.qnn import DequantizeAttributes
+from vta.ir.ops.nn.conv import Conv2DTransposeAttributes
+from vta.ir.ops.quantized.qnn import DequantizeAttributes
 from vta.support.dataclass import dataclass
 
 __all__ = ["Levels", "Weights", "bias_levels", "constant_levels", "scaled_weights", "weights_of"]

@@ -9,7 +9,7 @@ import numpy as np
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, attrs_of, graph_input
 from vta.ir.interpreter import evaluate_node
-from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
+from vta.ir.ops.quantized.qnn import DequantizeAttributes, QuantizeAttributes
 from vta.ir.state import State
 
 __all__ = ["keep_quantized"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, attrs_of, call, rewrite
-from vta.ir.ops.nn_activation import ClipAttributes
+from vta.ir.ops.nn.activation import ClipAttributes
 from vta.ir.ops.shape import ReshapeAttributes, StridedSliceAttributes, TransposeAttributes
 
 __all__ = ["remove_no_ops"]

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
+from vta.ir.arithmetic.fixed_point import per_channel, residual_multiplier
 from vta.ir.diagnostics import OVERFLOW, Diagnostic
-from vta.ir.fixed_point import per_channel, residual_multiplier
 from vta.ir.graph import Graph, Node, attrs_of
 from vta.ir.macs import macs_of
 from vta.ir.ops.matmul import Matmul2DAttributes, MatmulAttributes
-from vta.ir.ops.nn_activation import ClipAttributes
-from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, phase_sums, transposed_weight
-from vta.ir.ops.nn_norm import AxisAttributes
-from vta.ir.ops.nn_pool import SumPool2DAttributes
-from vta.ir.ops.qnn import ProductAttributes, base_attributes
-from vta.ir.ops.rescale import RescaleAttributes
+from vta.ir.ops.nn.activation import ClipAttributes
+from vta.ir.ops.nn.conv import Conv2DTransposeAttributes, phase_sums, transposed_weight
+from vta.ir.ops.nn.norm import AxisAttributes
+from vta.ir.ops.nn.pool import SumPool2DAttributes
+from vta.ir.ops.quantized.qnn import ProductAttributes, base_attributes
+from vta.ir.ops.quantized.rescale import RescaleAttributes
 from vta.support.row_slices import magnitude_sums
 
 __all__ = ["accumulator_bound", "added_constant", "interval", "magnitudes", "overflow_warnings", "residual_bound"]

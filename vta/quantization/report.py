@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.decibels import decibels
+from vta.ir.arithmetic.decibels import decibels
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node, walk
-from vta.ir.ops.qnn import QuantizeAttributes, RescaledAttributes
-from vta.ir.ops.qnn_activation import HardSwishAttributes
+from vta.ir.ops.quantized.activation import HardSwishAttributes
+from vta.ir.ops.quantized.qnn import QuantizeAttributes, RescaledAttributes
 from vta.quantization.float.quant_groups import LAYOUT_OPS
 from vta.support.dataclass import dataclass
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from math import ceil
 
 from vta.codegen.region_program import HOST
-from vta.report.bottlenecks import BOTTLENECKS
-from vta.report.layer_costs import LayerCost, NetworkCost
+from vta.report.costs.bottlenecks import BOTTLENECKS
+from vta.report.costs.layer_costs import LayerCost, NetworkCost
 from vta.report.placement_advice import for_terminals
 from vta.report.remedies import remedy_of
 from vta.report.settings import Say, in_python, with_settings

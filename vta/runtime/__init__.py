@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from vta.runtime.local_device import LocalDevice, open_device
     from vta.runtime.module import Module
     from vta.runtime.module_device import ModuleDevice
-    from vta.runtime.outputs import Outputs
     from vta.runtime.reports import BatchReport, CheckReport, RunReport
+    from vta.runtime.values.outputs import Outputs
 
 __all__ = [
     "BatchReport",
@@ -48,7 +48,7 @@ __getattr__ = lazy_names(
         "vta.runtime.local_device": ("LocalDevice", "open_device"),
         "vta.runtime.module": ("Module",),
         "vta.runtime.module_device": ("ModuleDevice",),
-        "vta.runtime.outputs": ("Outputs",),
+        "vta.runtime.values.outputs": ("Outputs",),
         "vta.runtime.reports": ("BatchReport", "CheckReport", "RunReport"),
     },
 )

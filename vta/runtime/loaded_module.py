@@ -13,16 +13,16 @@ from typing import Any, TypeVar, cast
 from numpy.typing import ArrayLike, NDArray
 
 from vta.errors import UsageError
-from vta.ir.batch import batch_size
 from vta.ir.state import split_outputs
-from vta.runtime.batches import Tick, have_no_batch_axis, map_batches, map_samples
+from vta.ir.transforms.batch import batch_size
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.frames import FramesReport, run_frames
-from vta.runtime.host_options import HostOptions
-from vta.runtime.inputs import Inputs, InputTypes, named_inputs
+from vta.runtime.host_part.host_options import HostOptions
 from vta.runtime.module_state import ModuleState
-from vta.runtime.outputs import Outputs, result_names
 from vta.runtime.reports import BatchReport, CheckReport, RunReport
+from vta.runtime.values.batches import Tick, have_no_batch_axis, map_batches, map_samples
+from vta.runtime.values.frames import FramesReport, run_frames
+from vta.runtime.values.inputs import Inputs, InputTypes, named_inputs
+from vta.runtime.values.outputs import Outputs, result_names
 from vta.support.dataclass import dataclass
 
 __all__ = ["DEFAULT_SETTINGS", "LoadedModule", "RunSettings"]

@@ -11,7 +11,7 @@ from vta.devices.device import Device, ProgrammableDevice, RunOptions
 from vta.devices.open_device import DeviceSpec
 from vta.devices.open_device import open_device as open_raw_device
 from vta.runtime.compiled_module import CompiledModule, load
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.host_options import HostOptions
 from vta.runtime.module import Module
 
 __all__ = ["LocalDevice", "open_device"]

@@ -20,16 +20,16 @@ from vta.ir.state import initial_values
 from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.gpu_check import check_kernels, nodes_of_kernels
-from vta.runtime.host_options import HostOptions, require_compiler, require_onnxruntime
-from vta.runtime.host_steps import present, run_on_host
-from vta.runtime.inputs import InputTypes
+from vta.runtime.host_part.gpu_check import check_kernels, nodes_of_kernels
+from vta.runtime.host_part.host_options import HostOptions, require_compiler, require_onnxruntime
+from vta.runtime.host_part.host_steps import present, run_on_host
+from vta.runtime.host_part.plan import Plan, RegionStep, make_plan
+from vta.runtime.host_part.resident_states import ResidentState, resident_states
 from vta.runtime.loaded_module import DEFAULT_SETTINGS, LoadedModule, RunSettings
 from vta.runtime.loaded_region import LoadedRegion
-from vta.runtime.outputs import Outputs, output_names
-from vta.runtime.plan import Plan, RegionStep, make_plan
 from vta.runtime.reports import CheckReport, RunReport, StepTime
-from vta.runtime.resident_states import ResidentState, resident_states
+from vta.runtime.values.inputs import InputTypes
+from vta.runtime.values.outputs import Outputs, output_names
 from vta.support.dataclass import dataclass
 
 __all__ = ["Module"]
@@ -158,14 +158,14 @@ class Module(LoadedModule):
         if self.host.by_references:
             return self._plan
         if self._kernel_plan is None:
-            from vta.runtime.kernel_engines import with_kernels
+            from vta.runtime.host_part.kernel_engines import with_kernels
 
             self._kernel_plan = with_kernels(self._plan, self.compiled.graph, self.host)
         return self._kernel_plan
 
     def gpu_seconds(self, number: int) -> float:
         """The mean time of so many runs, at least, of what a GPU computes of the host part, on what is in its memory already."""
-        from vta.runtime.gpu_kernels import gpu_seconds
+        from vta.runtime.host_part.gpu_kernels import gpu_seconds
 
         return gpu_seconds(self._host_plan(), number)
 
@@ -308,7 +308,7 @@ def _host_of(compiled: CompiledModule, host: HostOptions) -> HostOptions:
     """The options of the host, with the GPU that the module names."""
     if compiled.gpu is None or host.gpu is not None or host.leaves_gpu:
         return host
-    from vta.runtime.gpu_kernels import gpu_options
+    from vta.runtime.host_part.gpu_kernels import gpu_options
 
     return gpu_options(compiled.gpu, host)
 

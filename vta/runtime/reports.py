@@ -12,7 +12,7 @@ from vta.devices.device import Counters, RunResult
 from vta.ir.graph import Node
 from vta.runtime.compare import Mismatch
 from vta.runtime.operator_cycles import operator_cycles
-from vta.runtime.outputs import Outputs
+from vta.runtime.values.outputs import Outputs
 from vta.support.dataclass import dataclass
 from vta.support.table import Rows, html_lines
 

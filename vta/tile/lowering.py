@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
-from vta.ir.fixed_point import wrap32
+from vta.ir.arithmetic.fixed_point import wrap32
 from vta.ir.graph import Node, attrs_of
 from vta.ir.macs import macs_of
-from vta.ir.ops.nn_activation import ClipAttributes
-from vta.ir.ops.nn_conv import Conv2DAttributes, Conv2DTransposeAttributes, transposed_weight
-from vta.ir.ops.nn_pool import SumPool2DAttributes
-from vta.ir.ops.rescale import RescaleAttributes
+from vta.ir.ops.nn.activation import ClipAttributes
+from vta.ir.ops.nn.conv import Conv2DAttributes, Conv2DTransposeAttributes, transposed_weight
+from vta.ir.ops.nn.pool import SumPool2DAttributes
+from vta.ir.ops.quantized.rescale import RescaleAttributes
 from vta.ir.ops.shape import PadAttributes
 from vta.isa.instruction import DEPTHWISE_TAPS, AluOp
 from vta.partition.fused.fused_operator import (

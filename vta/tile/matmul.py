@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from vta.config.hardware import HardwareConfig
-from vta.ir.fixed_point import wrap32
+from vta.ir.arithmetic.fixed_point import wrap32
 from vta.ir.graph import attrs_of
 from vta.ir.macs import macs_of
 from vta.ir.ops.matmul import Matmul2DAttributes

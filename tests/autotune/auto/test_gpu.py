@@ -206,7 +206,7 @@ def broken(program):
 @pytest.mark.skipif(missing_for_opencl() is not None, reason=str(missing_for_opencl()))
 def test_a_search_on_a_device(tmp_path):
     pytest.importorskip("xgboost")
-    from vta.host.gpu.open import shared_gpu
+    from vta.host.gpu.drivers.open import shared_gpu
 
     device = shared_gpu("opencl")
     target = GpuTarget("opencl", device.name, device.limits)
@@ -230,7 +230,7 @@ def beyond(program):
 
 @pytest.mark.skipif(missing_for_opencl() is not None, reason=str(missing_for_opencl()))
 def test_a_kernel_that_hangs_or_takes_the_process_down_costs_one_trial():
-    from vta.host.gpu.open import shared_gpu
+    from vta.host.gpu.drivers.open import shared_gpu
 
     device = shared_gpu("opencl")
     target = GpuTarget("opencl", device.name, device.limits)

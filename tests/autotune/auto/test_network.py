@@ -86,7 +86,7 @@ def test_networks_are_timed_here():
 def test_networks_are_timed_on_a_device():
     if (reason := missing_for_opencl()) is not None:
         pytest.skip(reason)
-    from vta.host.gpu.open import shared_gpu
+    from vta.host.gpu.drivers.open import shared_gpu
 
     one, two = GpuNetworkTimer(network(), shared_gpu("opencl"), 0.01).seconds([[], []])
     assert one > 0 < two

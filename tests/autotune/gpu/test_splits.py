@@ -66,7 +66,7 @@ def test_every_split_adds_up_the_same(rows, quarter, outputs, dtype, data):
 @pytest.mark.skipif(missing_for_opencl() is not None, reason=str(missing_for_opencl()))
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_splits_on_a_device(dtype):
-    from vta.host.gpu.open import shared_gpu
+    from vta.host.gpu.drivers.open import shared_gpu
 
     device = shared_gpu("opencl")
     target = GpuTarget("opencl", device.name, device.limits)

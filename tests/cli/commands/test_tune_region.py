@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.integer_graphs import BASELINE, conv, int8_clip, widened
-from vta.cli.commands.tune_region import compiled_regions
+from vta.cli.tuning.tune_region import compiled_regions
 from vta.compiler.compile import compile_graph, graph_regions
 from vta.ir.graph import Graph, call, constant, graph_input
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.engines import missing_for_opencl
 from tests.host.examples import EXAMPLES, values_of
 from vta.host.gpu.build import build_gpu_kernel, tiled_sums
-from vta.host.gpu.dialects import CUDA, OPENCL
 from vta.host.gpu.engine import describe_gpu
-from vta.host.gpu.printer import gpu_source
+from vta.host.gpu.printing.dialects import CUDA, OPENCL
+from vta.host.gpu.printing.printer import gpu_source
 from vta.host.gpu.tiles import best_tiles, shared_bytes, tile_fits
 from vta.host.gpu.tiling import GpuTile, SpatialTile
 from vta.host.groups import is_view
@@ -25,9 +25,9 @@ from vta.host.loop.schedule import scheduled
 from vta.ir import names as ops
 from vta.ir.graph import Graph, call, constant, graph_input, topological
 from vta.ir.interpreter import evaluate, evaluate_node
-from vta.runtime.host_graph import host_graph
-from vta.runtime.host_options import HostOptions
-from vta.runtime.plan import HostStep
+from vta.runtime.host_part.host_graph import host_graph
+from vta.runtime.host_part.host_options import HostOptions
+from vta.runtime.host_part.plan import HostStep
 
 LIMITS = GridLimits()
 ON_DEVICE = (
@@ -132,7 +132,7 @@ def test_a_tile_that_does_not_fit_is_left_out():
 def device():
     if (reason := missing_for_opencl()) is not None:
         pytest.skip(reason)
-    from vta.host.gpu.open import shared_gpu
+    from vta.host.gpu.drivers.open import shared_gpu
 
     return shared_gpu("opencl")
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.engines import missing_for_opencl
 from tests.host.random_kernels import RANDOM_KERNELS, graph_of, inputs_of, require_same
 from vta.ir.interpreter import evaluate
-from vta.runtime.host_graph import host_graph
-from vta.runtime.host_options import HostOptions
-from vta.runtime.plan import HostStep
+from vta.runtime.host_part.host_graph import host_graph
+from vta.runtime.host_part.host_options import HostOptions
+from vta.runtime.host_part.plan import HostStep
 
 BOUND = 1e-5
 EXAMPLES = int(os.environ.get("VTA_EXAMPLES", "1"))
@@ -26,7 +26,7 @@ EXAMPLES = int(os.environ.get("VTA_EXAMPLES", "1"))
 def test_kernels(kind, data, seed):
     if (reason := missing_for_opencl()) is not None:
         pytest.skip(reason)
-    from vta.host.gpu.open import shared_gpu
+    from vta.host.gpu.drivers.open import shared_gpu
 
     graph = graph_of(data.draw(RANDOM_KERNELS[kind]))
     inputs = inputs_of(graph, seed)

@@ -7,9 +7,9 @@ import pytest
 
 from tests.engines import missing_for_opencl
 from vta.host.gpu.build import build_gpu_kernel, tiled_sums
-from vta.host.gpu.dialects import CUDA, OPENCL
-from vta.host.gpu.nvrtc import compile_cuda, find_nvrtc
-from vta.host.gpu.printer import gpu_source
+from vta.host.gpu.drivers.nvrtc import compile_cuda, find_nvrtc
+from vta.host.gpu.printing.dialects import CUDA, OPENCL
+from vta.host.gpu.printing.printer import gpu_source
 from vta.host.gpu.tensor_tiles import best_tensor_tiles, takes_tensors
 from vta.host.gpu.tiles import tile_fits
 from vta.host.gpu.tiling import GpuTile, SpatialTile
@@ -126,7 +126,7 @@ def test_nvidia_compiles_it(architecture):
 def test_on_a_device_of_opencl(stride):
     if (reason := missing_for_opencl()) is not None:
         pytest.skip(reason)
-    from vta.host.gpu.open import shared_gpu
+    from vta.host.gpu.drivers.open import shared_gpu
 
     device = shared_gpu("opencl")
     node = convolution(32, 9, 13, (3, 3), stride, channels=64)

@@ -11,8 +11,8 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, call, constant, graph_input, topological
 from vta.ir.interpreter import evaluate
 from vta.ir.operator import operator_names
-from vta.runtime.host_graph import host_graph
-from vta.runtime.plan import HostStep
+from vta.runtime.host_part.host_graph import host_graph
+from vta.runtime.host_part.plan import HostStep
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "host.md"
 WITHOUT = {ops.CALL, ops.DETECTIONS, ops.NON_MAX_SUPPRESSION, ops.NORMALIZE}

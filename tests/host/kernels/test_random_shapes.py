@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from tests.host.random_kernels import RANDOM_KERNELS, graph_of, inputs_of, require_same
 from vta.ir.interpreter import evaluate
-from vta.runtime.host_graph import host_graph
-from vta.runtime.host_options import HostOptions
-from vta.runtime.plan import HostStep
+from vta.runtime.host_part.host_graph import host_graph
+from vta.runtime.host_part.host_options import HostOptions
+from vta.runtime.host_part.plan import HostStep
 
 BOUND = 1e-5
 

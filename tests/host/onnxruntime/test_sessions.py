@@ -16,9 +16,9 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, call, graph_input, topological
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module
-from vta.runtime.host_graph import host_graph, reference_of
-from vta.runtime.host_options import HostOptions
-from vta.runtime.plan import HostStep
+from vta.runtime.host_part.host_graph import host_graph, reference_of
+from vta.runtime.host_part.host_options import HostOptions
+from vta.runtime.host_part.plan import HostStep
 
 pytest.importorskip("onnxruntime", minversion="1.24")
 OPTIONS = HostOptions(onnxruntime=True)

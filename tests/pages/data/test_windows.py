@@ -6,7 +6,7 @@ import pytest
 
 from vta.pages.data.unit_spans import STATES, unit_shares, unit_spans
 from vta.pages.data.windows import windows
-from vta.report.layer_costs import VTA, network_cost
+from vta.report.costs.layer_costs import VTA, network_cost
 
 
 def test_windows_are_the_cycles_of_the_layers(module, report, runs):

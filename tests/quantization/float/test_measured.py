@@ -9,7 +9,7 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from tests.quantization.nets import NetBuilder
-from vta.ir.decibels import decibels
+from vta.ir.arithmetic.decibels import decibels
 from vta.ir.diagnostics import KEPT_IN_FLOAT, Diagnostics
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vta.ir.fixed_point import multiplier_and_shift
+from vta.ir.arithmetic.fixed_point import multiplier_and_shift
 from vta.quantization.float import scales
 
 magnitudes = st.floats(1e-3, 10)

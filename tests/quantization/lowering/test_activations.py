@@ -11,7 +11,7 @@ from vta.compiler.compile import compile_graph
 from vta.errors import CompileError, GraphError
 from vta.frontend.tflite.operation import Quantization
 from vta.frontend.tflite.tables import leaky_relu_table
-from vta.ir.fixed_point import hard_swish_constants
+from vta.ir.arithmetic.fixed_point import hard_swish_constants
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.quantization import lower

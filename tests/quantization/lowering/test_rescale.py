@@ -13,10 +13,10 @@ from tests.tflite_models import random_values, small_net
 from vta.compiler.compile import compile_graph, compile_model
 from vta.frontend.tflite import import_tflite
 from vta.ir import names as ops
+from vta.ir.arithmetic.tflite_rounding import multiply_quantized, multiply_quantized_once
 from vta.ir.diagnostics import INEXACT, Diagnostics
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
-from vta.ir.tflite_rounding import multiply_quantized, multiply_quantized_once
 from vta.partition.fused.find import find_fused_operators
 from vta.partition.fused.support_rules import broken_rule
 from vta.quantization import lower

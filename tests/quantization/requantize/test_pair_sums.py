@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vta.ir.tflite_rounding import add_rescaled
+from vta.ir.arithmetic.tflite_rounding import add_rescaled
 from vta.quantization.requantize.pair_sums import fit_factored_sum, fit_pair, fit_sum
 
 VALUES = np.arange(-128, 128)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vta.ir.tflite_rounding import multiply_quantized, multiply_quantized_once, quantized_multiplier
+from vta.ir.arithmetic.tflite_rounding import multiply_quantized, multiply_quantized_once, quantized_multiplier
 from vta.native import lib
 from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps
 from vta.quantization.requantize.threshold_factors import Best, Limits, ThresholdRows

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vta.ir.tflite_rounding import add_rescaled
+from vta.ir.arithmetic.tflite_rounding import add_rescaled
 from vta.quantization.requantize.rounding_steps import requantized_steps
 from vta.quantization.requantize.unit_sums import fit_unit_sum
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from vta.runtime.batches import interpret_batches
 from vta.runtime.evaluation import compute
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.host_options import HostOptions
+from vta.runtime.values.batches import interpret_batches
 
 
 def test_kernels_give_what_the_references_give(module_builder, monkeypatch):

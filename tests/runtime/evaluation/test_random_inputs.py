@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vta.errors import GraphError
-from vta.ir.functions import call_of
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.inner_graph import FunctionAttributes
 from vta.ir.interpreter import evaluate
+from vta.ir.transforms.functions import call_of
 from vta.runtime.evaluation.random_inputs import any_value, random_inputs
 
 DTYPES = ("int8", "uint8", "int32", "int64")

@@ -21,8 +21,8 @@ from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.host_library import load as loading
 from vta.runtime.host_library.build import build_host_library
 from vta.runtime.host_library.trust import is_trusted, trust
-from vta.runtime.host_options import HostOptions
-from vta.runtime.plan import KernelStep
+from vta.runtime.host_part.host_options import HostOptions
+from vta.runtime.host_part.plan import KernelStep
 
 
 @pytest.fixture(name="plain")

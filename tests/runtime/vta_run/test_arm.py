@@ -30,7 +30,7 @@ from vta.runtime import Module, save
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.evaluation.random_inputs import any_value, random_inputs
 from vta.runtime.host_library.build import build_host_library
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.host_options import HostOptions
 
 TRIPLES = {"aarch64": "aarch64-linux-gnu", "armv7": "armv7-linux-gnueabihf"}
 EMULATORS = {"aarch64": "qemu-aarch64-static", "armv7": "qemu-arm-static"}

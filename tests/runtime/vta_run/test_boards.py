@@ -17,7 +17,7 @@ from vta.hardware.identification import identification
 from vta.hardware.registers import REGISTERS, ControlBit
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.runtime import Module
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.host_options import HostOptions
 
 REGISTER_BASE, MEMORY, SIZE, SPAN = 0x10000, 0x100000, 0x100000, 4096
 BLOCKS = {"core": ("core",), "vcr": ("core",), "hls": ("fetch", "load", "compute", "store")}

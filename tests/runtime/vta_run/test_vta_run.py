@@ -17,7 +17,7 @@ from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime import Module, save
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.host_library.build import build_host_library
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.host_options import HostOptions
 
 
 def python_outputs(module, inputs):

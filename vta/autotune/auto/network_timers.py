@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.host.gpu.device import GpuDevice
+from vta.host.gpu.drivers.device import GpuDevice
 from vta.ir.graph import Graph
 from vta.records.gpu.schedules import best_schedules
 from vta.records.log import RecordLog
 from vta.records.record import Record
 from vta.runtime.artifact.gpu_host import GpuScheduleChoice
-from vta.runtime.gpu_kernels import gpu_seconds
-from vta.runtime.host_graph import host_graph
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.gpu_kernels import gpu_seconds
+from vta.runtime.host_part.host_graph import host_graph
+from vta.runtime.host_part.host_options import HostOptions
 
 __all__ = ["CpuNetworkTimer", "GpuNetworkTimer"]
 

@@ -14,10 +14,10 @@ from vta.autotune.measure.processes import ProcessBuilder, ProcessRunner
 from vta.autotune.measure.rounding import is_within_rounding
 from vta.errors import GpuFaultError
 from vta.host.gpu.build import build_gpu_kernel
-from vta.host.gpu.device import GpuCode, GpuDevice, GpuMemory
-from vta.host.gpu.dialects import DIALECTS
-from vta.host.gpu.open import shared_gpu
-from vta.host.gpu.printer import GpuSource, gpu_source
+from vta.host.gpu.drivers.device import GpuCode, GpuDevice, GpuMemory
+from vta.host.gpu.drivers.open import shared_gpu
+from vta.host.gpu.printing.dialects import DIALECTS
+from vta.host.gpu.printing.printer import GpuSource, gpu_source
 from vta.host.gpu.splitting import GpuChoice
 from vta.host.kernels.group import Group, GroupKernel
 from vta.host.loop.lower import lower
@@ -99,7 +99,7 @@ def gpu_kernel_source(job: GpuJob) -> tuple[GpuJob, GpuSource]:
     for function in source.functions:
         function.grid.check(job.target.limits)
     if job.target.kind == "cuda" and job.target.architecture:
-        from vta.host.gpu.nvrtc import compile_cuda
+        from vta.host.gpu.drivers.nvrtc import compile_cuda
 
         return job, source.with_binary(compile_cuda(source.text, job.target.architecture))
     return job, source

@@ -12,7 +12,7 @@ from vta.records.gpu.knobs import entity_of_tile
 from vta.records.gpu.workload import node_of
 from vta.runtime.artifact.gpu_host import GpuHost
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.gpu_kernels import choices_of
+from vta.runtime.host_part.gpu_kernels import choices_of
 
 __all__ = ["GpuModuleBuilder", "gpu_module"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import TuningError
-from vta.host.kernels.convolution_shape import ConvolutionShape
+from vta.host.kernels.products.convolution_shape import ConvolutionShape
 from vta.host.kernels.tiles import Tile
 from vta.host.processors import CpuTarget
 

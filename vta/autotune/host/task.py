@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vta.autotune.host.space import TileSpace
 from vta.autotune.tunable import layers_text, uses_of
-from vta.host.kernels.convolution_shape import ConvolutionShape, convolution_shape
+from vta.host.kernels.products.convolution_shape import ConvolutionShape, convolution_shape
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
 from vta.host.processors import CpuTarget

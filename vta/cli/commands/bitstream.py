@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, integer, positive
-from vta.cli.output import Output
+from vta.cli.terminal.output import Output
 
 if TYPE_CHECKING:
     from vta.bitstream.build import Built

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import HelpFormatter, add_config, add_debug, add_json, existing_file, integer
-from vta.cli.output import Output, size
+from vta.cli.terminal.output import Output, size
 
 if TYPE_CHECKING:
     from vta.boards.description import Board

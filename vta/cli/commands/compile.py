@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.dumps import add_dumps, dumping
-from vta.cli.interrupt import is_command
 from vta.cli.model_options import add_model
 from vta.cli.options import (
     DEFAULT_CONFIG,
@@ -28,7 +27,8 @@ from vta.cli.options import (
     positive_or_zero,
     target_list,
 )
-from vta.cli.output import Output, count, size
+from vta.cli.terminal.interrupt import is_command
+from vta.cli.terminal.output import Output, count, size
 from vta.support.lazy_modules import postpone
 from vta.support.quick_numpy import import_numpy
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.output import Output, count
+from vta.cli.terminal.output import Output, count
 
 if TYPE_CHECKING:
     from vta.runtime.compiled_module import CompiledModule
@@ -22,7 +22,7 @@ def with_gpu(module: CompiledModule, options: argparse.Namespace, progress: Any)
     from vta.records.gpu.schedules import recorded_gpu_schedules
     from vta.records.gpu.tiles import recorded_entities
     from vta.runtime.artifact.gpu_host import GpuScheduleChoice
-    from vta.runtime.gpu_kernels import choices_of, described_kernels
+    from vta.runtime.host_part.gpu_kernels import choices_of, described_kernels
 
     progress("describing the kernels of the GPU")
     start = time.perf_counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, config_name
-from vta.cli.output import Output
+from vta.cli.terminal.output import Output
 
 __all__ = ["register"]
 
@@ -53,7 +53,7 @@ def _check(options: argparse.Namespace) -> None:
 def _show(options: argparse.Namespace) -> None:
     from vta.config.hardware import load_config
     from vta.config.technology import Technology
-    from vta.report.config_text import describe
+    from vta.report.documents.config_text import describe
     from vta.schedule.energy import area_of
     from vta.support.table import make_table
 

@@ -12,7 +12,7 @@ from typing import Any
 from vta.cli.commands.compile import print_module
 from vta.cli.commands.eval import print_accuracy
 from vta.cli.options import HelpFormatter, add_debug, add_json
-from vta.cli.output import Output
+from vta.cli.terminal.output import Output
 from vta.files.atomic_file import make_folder, whole_file
 
 __all__ = ["register"]

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, existing_file, integer
-from vta.cli.output import Output, count
-from vta.cli.remote import add_security, security_of
+from vta.cli.running.remote import add_security, security_of
+from vta.cli.terminal.output import Output, count
 
 if TYPE_CHECKING:
     from vta.difference.parse import Connect

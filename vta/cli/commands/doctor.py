@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from vta.cli.options import HelpFormatter, add_debug, add_json
-from vta.cli.output import Output
+from vta.cli.terminal.output import Output
 
 if TYPE_CHECKING:
     from vta.cli.optional_parts import OptionalPart
@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace) -> None:
 
     import vta
     from vta.cli.optional_parts import optional_parts
-    from vta.cli.session import has_core
+    from vta.cli.running.session import has_core
     from vta.errors import DeviceError
     from vta.support.table import make_table
 

@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.commands.compile import add_region
-from vta.cli.cycles import add_cycle_device, check_cycle_options
 from vta.cli.model_options import add_model
 from vta.cli.options import (
     HelpFormatter,
@@ -23,8 +22,9 @@ from vta.cli.options import (
     existing_file,
     integer,
 )
-from vta.cli.output import Output, count, warn_of_scales
-from vta.cli.remote import add_remote, check_remote_options
+from vta.cli.running.cycles import add_cycle_device, check_cycle_options
+from vta.cli.running.remote import add_remote, check_remote_options
+from vta.cli.terminal.output import Output, count, warn_of_scales
 
 if TYPE_CHECKING:
     from vta.ir.graph import Graph
@@ -109,7 +109,7 @@ def _print_outputs(evaluation: Any, output: Output) -> None:
 def _run(options: argparse.Namespace) -> None:
     from vta.cli.network import compile_network, import_network
     from vta.cli.options import preprocessing
-    from vta.cli.session import open_module_device
+    from vta.cli.running.session import open_module_device
     from vta.errors import DeviceError
     from vta.quantization import is_quantized
     from vta.runtime import evaluate_top1, load_dataset, prepare

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from vta.cli.cycles import add_cycle_device, timing_parameters
 from vta.cli.options import HelpFormatter, add_debug, add_json, existing_file, positive
-from vta.cli.output import Output, count
+from vta.cli.running.cycles import add_cycle_device, timing_parameters
+from vta.cli.terminal.output import Output, count
 
 if TYPE_CHECKING:
     from vta.explanation.explanation import Explanation
@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _print(output: Output, told: Explanation, ways: list[str]) -> None:
-    from vta.report.cycles import preset_text
+    from vta.report.costs.cycles import preset_text
 
     if not told.layers:
         output.line("nothing of the network runs on the accelerator")

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from vta.cli.options import HelpFormatter, add_debug, add_json
-from vta.cli.output import Output
+from vta.cli.terminal.output import Output
 
 __all__ = ["register"]
 

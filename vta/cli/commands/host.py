@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, output_file
-from vta.cli.output import Output
+from vta.cli.terminal.output import Output
 
 __all__ = ["register"]
 
@@ -38,7 +38,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
 def _measure(options: argparse.Namespace) -> None:
     from vta.compiler.host_rates import measured_rates, rates_text
     from vta.files.atomic_file import write_whole
-    from vta.runtime.host_options import require_compiler
+    from vta.runtime.host_part.host_options import require_compiler
 
     require_compiler()
     from vta.host.llvm.target import host_target

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, output_file
-from vta.cli.output import Output
+from vta.cli.terminal.output import Output
 from vta.files.atomic_file import write_whole
 
 __all__ = ["register"]
@@ -33,7 +33,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
 
 
 def _run(options: argparse.Namespace) -> None:
-    from vta.report.operators import as_json, operator_rows, operator_table, rule_rows, rule_table, supported_operators
+    from vta.report.documents.operators import as_json, operator_rows, operator_table, rule_rows, rule_table, supported_operators
 
     output = Output(options.json)
     if options.output is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, add_objective, existing_file, objective_of
-from vta.cli.output import Output, count
+from vta.cli.terminal.output import Output, count
 from vta.files.atomic_file import write_whole
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, output_file
-from vta.cli.output import Output, count, size
+from vta.cli.terminal.output import Output, count, size
 
 __all__ = ["register"]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.background import add_background, run_or_detach
-from vta.cli.cycles import add_cycle_device
 from vta.cli.options import (
     HelpFormatter,
     add_config,
@@ -21,8 +20,9 @@ from vta.cli.options import (
     integer,
     positive,
 )
-from vta.cli.output import Output
-from vta.cli.remote import add_security, security_of
+from vta.cli.running.cycles import add_cycle_device
+from vta.cli.running.remote import add_security, security_of
+from vta.cli.terminal.output import Output
 
 if TYPE_CHECKING:
     from vta.rpc.client.session import DeviceDescription
@@ -177,7 +177,7 @@ def _server(options: argparse.Namespace) -> None:
         print(f"server: {line}", file=sys.stderr, flush=True)
 
     def make() -> Any:
-        from vta.cli.session import default_config, device_spec
+        from vta.cli.running.session import default_config, device_spec
         from vta.config.hardware import HardwareConfig
         from vta.errors import UsageError
         from vta.rpc.server.server import DeviceServer
@@ -226,7 +226,7 @@ def _query(options: argparse.Namespace) -> None:
 
 
 def _describe(options: argparse.Namespace) -> None:
-    from vta.cli.output import size
+    from vta.cli.terminal.output import size
     from vta.rpc.client.connect import describe_device
     from vta.rpc.wire.address import Address
 

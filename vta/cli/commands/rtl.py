@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, output_file
-from vta.cli.output import Output, count
+from vta.cli.terminal.output import Output, count
 from vta.files.atomic_file import write_whole
 
 if TYPE_CHECKING:

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.cycles import add_cycle_device, add_cycle_run, check_cycle_options, print_costs, print_cycles
-from vta.cli.frames import add_frames, run_stream
 from vta.cli.options import DEVICES, HelpFormatter, add_debug, add_device, add_host, add_json, existing_file, integer, output_file
-from vta.cli.output import Output, count, size, warn_of_scales
-from vta.cli.remote import add_remote, check_remote_options
+from vta.cli.running.cycles import add_cycle_device, add_cycle_run, check_cycle_options, print_costs, print_cycles
+from vta.cli.running.frames import add_frames, run_stream
+from vta.cli.running.remote import add_remote, check_remote_options
+from vta.cli.terminal.output import Output, count, size, warn_of_scales
 from vta.files.atomic_file import whole_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vta.report.layer_costs import NetworkCost
+    from vta.report.costs.layer_costs import NetworkCost
     from vta.runtime import CheckReport, RunReport
     from vta.runtime.compiled_module import CompiledModule
 
@@ -122,13 +122,13 @@ def _run(options: argparse.Namespace) -> None:
 def _run_once(options: argparse.Namespace) -> None:
     from vta.cli.arrays import network_inputs
     from vta.cli.flags import as_options
-    from vta.cli.session import has_core
+    from vta.cli.running.session import has_core
     from vta.config.technology import Technology, load_technology
     from vta.errors import DeviceError
     from vta.files.npz_writer import write_npz
     from vta.report.advice import advice_on
-    from vta.report.cycles import cycles_json
-    from vta.report.layer_costs import costs_json, network_cost
+    from vta.report.costs.cycles import cycles_json
+    from vta.report.costs.layer_costs import costs_json, network_cost
     from vta.runtime import load
     from vta.runtime.evaluation.random_inputs import any_value, random_inputs
     from vta.schedule.energy import area_of, energy_of
@@ -189,8 +189,8 @@ def _on_device(
     options: argparse.Namespace, compiled: CompiledModule, inputs: dict[str, NDArray[Any]], progress: Callable[[str], None]
 ) -> tuple[RunReport, CheckReport | None]:
     """The report of the run, and that of the check if one was asked for."""
-    from vta.cli.session import open_module_device
-    from vta.report.layer_costs import with_faster_steps
+    from vta.cli.running.session import open_module_device
+    from vta.report.costs.layer_costs import with_faster_steps
 
     with open_module_device(options, compiled.hw, progress) as device:
         progress("loading")
@@ -209,14 +209,14 @@ def _on_device(
 
 
 def _write_timeline(options: argparse.Namespace, report: RunReport, clock_mhz: float, output: Output) -> None:
-    from vta.report.timeline import write_timeline
+    from vta.report.costs.timeline import write_timeline
 
     intervals = write_timeline(options.timeline, report.results, report.steps, clock_mhz)
     output.line(f"{options.timeline}: {count(intervals, 'interval')}; open it in ui.perfetto.dev")
 
 
 def _print_energy(output: Output, energy: dict[str, float], area: dict[str, float], technology: Any) -> None:
-    from vta.report.energy import energy_table
+    from vta.report.costs.energy import energy_table
 
     output.line(f"energy of the run and area ({technology.name}); what they leave out is in docs/energy.md")
     output.show(energy_table(energy, area))

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from vta.cli.options import HelpFormatter, add_debug, add_json
-from vta.cli.output import Output, size
+from vta.cli.terminal.output import Output, size
 
 __all__ = ["register"]
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.cluster import add_cluster, open_cluster
 from vta.cli.options import HelpFormatter, add_debug, add_json, existing_file, integer
-from vta.cli.output import Output, count
+from vta.cli.terminal.output import Output, count
+from vta.cli.tuning.cluster import add_cluster, open_cluster
 
 if TYPE_CHECKING:
     from vta.sweep.effects import Effect

@@ -8,12 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.cluster import add_cluster, open_cluster
 from vta.cli.commands.compile import add_region
-from vta.cli.commands.tune_auto import add_auto, tune_auto
-from vta.cli.commands.tune_gpu import tune_gpu
-from vta.cli.commands.tune_host import add_host_tuning, tune_host
-from vta.cli.commands.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
 from vta.cli.model_options import add_model
 from vta.cli.options import (
     HelpFormatter,
@@ -29,8 +24,13 @@ from vta.cli.options import (
     output_file,
     target_list,
 )
-from vta.cli.output import Output, count
-from vta.cli.remote import add_tracker, security_of
+from vta.cli.running.remote import add_tracker, security_of
+from vta.cli.terminal.output import Output, count
+from vta.cli.tuning.cluster import add_cluster, open_cluster
+from vta.cli.tuning.tune_auto import add_auto, tune_auto
+from vta.cli.tuning.tune_gpu import tune_gpu
+from vta.cli.tuning.tune_host import add_host_tuning, tune_host
+from vta.cli.tuning.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
 from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[Ta
 
     from vta.autotune.hints import shipped_schedules
     from vta.autotune.session import TuneOptions, tune
-    from vta.cli.tuning_display import Display
+    from vta.cli.tuning.tuning_display import Display
     from vta.records.check import believable_records
     from vta.records.log import RecordLog
     from vta.records.objective import check_technologies

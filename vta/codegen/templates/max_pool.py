@@ -15,7 +15,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
 from vta.ir.graph import attrs_of
-from vta.ir.ops.nn_pool import Pool2DAttributes
+from vta.ir.ops.nn.pool import Pool2DAttributes
 from vta.isa.instruction import AluOp
 from vta.partition.fused.fused_operator import FusedOperator
 from vta.schedule.tile_sizes import Size

@@ -17,9 +17,9 @@ from vta.codegen.templates.row_program import (
 from vta.codegen.templates.template import template
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
+from vta.ir.arithmetic.rows import MEAN_BITS, Factor, Root, Squares
 from vta.ir.graph import attrs_of
-from vta.ir.ops.qnn_rows import QnnNormalizeAttributes
-from vta.ir.rows import MEAN_BITS, Factor, Root, Squares
+from vta.ir.ops.quantized.rows import QnnNormalizeAttributes
 from vta.isa.instruction import AluOp
 from vta.partition.fused.fused_operator import FusedOperator
 from vta.support.dataclass import dataclass

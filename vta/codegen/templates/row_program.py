@@ -17,9 +17,9 @@ from vta.codegen.templates.template import Rows, Template
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
+from vta.ir.arithmetic.rows import Factor
 from vta.ir.graph import attrs_of
-from vta.ir.ops.qnn_rows import RowAttributes
-from vta.ir.rows import Factor
+from vta.ir.ops.quantized.rows import RowAttributes
 from vta.isa.instruction import REQUANTIZE_WIDE, AluOp
 from vta.partition.fused.fused_operator import FusedOperator
 from vta.partition.fused.support_rules import Breach, support_rule

@@ -19,9 +19,9 @@ from vta.codegen.templates.template import template
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
+from vta.ir.arithmetic.rows import ONE, Factor, Reciprocal
 from vta.ir.graph import attrs_of
-from vta.ir.ops.qnn_rows import ROOT_OFFSET, SharesAttributes, TermsAttributes, roots_table
-from vta.ir.rows import ONE, Factor, Reciprocal
+from vta.ir.ops.quantized.rows import ROOT_OFFSET, SharesAttributes, TermsAttributes, roots_table
 from vta.isa.instruction import REQUANTIZE_TABLE, AluOp
 from vta.partition.fused.fused_operator import FusedOperator
 from vta.support.dataclass import dataclass

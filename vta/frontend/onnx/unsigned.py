@@ -10,7 +10,7 @@ import numpy as np
 from vta.frontend._layers import flipped
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, rewrite
-from vta.ir.ops.qnn import DequantizeAttributes, RequantizeAttributes
+from vta.ir.ops.quantized.qnn import DequantizeAttributes, RequantizeAttributes
 
 __all__ = ["BYTE_OFFSET", "as_signed", "as_unsigned", "real_inputs"]
 

@@ -79,7 +79,7 @@ def _resized(graph: Graph, shapes: dict[str, Shape], path: object) -> Graph:
         return graph
     if len(sizes) != 1:
         raise ImportModelError(f"{path}: the given shapes have different batch sizes")
-    from vta.ir.batch import with_batch
+    from vta.ir.transforms.batch import with_batch
 
     try:
         return with_batch(graph, sizes.pop()[0])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.tflite.operation import Quantization
-from vta.ir.tflite_rounding import divide_by_power_of_two, multiply_quantized, quantized_multiplier, round_half_away
+from vta.ir.arithmetic.tflite_rounding import divide_by_power_of_two, multiply_quantized, quantized_multiplier, round_half_away
 
 __all__ = [
     "absolute_table",

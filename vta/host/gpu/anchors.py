@@ -13,15 +13,15 @@ from vta.host.gpu.schedule import are_few
 from vta.host.gpu.tiling import TiledSums
 from vta.host.kernels.anchor import SUMS, AnyAnchor, PlainAnchor, Site
 from vta.host.kernels.anchors import build_anchor
-from vta.host.kernels.moves import all_of, within
+from vta.host.kernels.by_element.moves import all_of, within
 from vta.host.kernels.values import Coordinate, Value, plain_point
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, cast, const, index, load, select
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
-from vta.ir.ops.nn_conv import Conv2DAttributes
-from vta.ir.ops.qnn import ProductAttributes, base_attributes
+from vta.ir.ops.nn.conv import Conv2DAttributes
+from vta.ir.ops.quantized.qnn import ProductAttributes, base_attributes
 from vta.support.dataclass import dataclass
 
 __all__ = ["DATA", "WEIGHT", "TiledAnchor", "gpu_anchor"]

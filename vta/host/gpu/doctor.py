@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from vta.host.gpu.cuda import cuda_device_count, find_driver
-from vta.host.gpu.nvrtc import find_nvrtc, nvrtc_version
-from vta.host.gpu.open import shared_gpu
+from vta.host.gpu.drivers.cuda import cuda_device_count, find_driver
+from vta.host.gpu.drivers.nvrtc import find_nvrtc, nvrtc_version
+from vta.host.gpu.drivers.open import shared_gpu
 from vta.support.dataclass import dataclass
 
 __all__ = ["Need", "gpu_needs"]
@@ -36,7 +36,7 @@ def _opencl() -> Iterator[Need]:
     yield Need("opencl", "pyopencl", "installed" if has_package else "", "pip install 'vta[opencl]'")
     names: list[str] = []
     if has_package:
-        from vta.host.gpu.opencl import opencl_devices
+        from vta.host.gpu.drivers.opencl import opencl_devices
 
         names = [device.name.strip() for device in opencl_devices()]
     install = "install the OpenCL driver of the GPU, or pip install 'vta[opencl]' for one that computes on the processor"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from vta.host.gpu.build import build_gpu_kernel
-from vta.host.gpu.device import GpuCode, GpuDevice
-from vta.host.gpu.printer import GpuSource, gpu_source
+from vta.host.gpu.drivers.device import GpuCode, GpuDevice
+from vta.host.gpu.printing.printer import GpuSource, gpu_source
 from vta.host.gpu.splitting import GpuChoice
 from vta.host.groups import find_groups
 from vta.host.kernels.group import Group

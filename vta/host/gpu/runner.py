@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.host.gpu.device import GpuCode, GpuDevice, GpuMemory
+from vta.host.gpu.drivers.device import GpuCode, GpuDevice, GpuMemory
 from vta.host.plan import KernelPlan, Place
 from vta.support.dataclass import dataclass
 

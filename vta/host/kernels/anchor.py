@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vta.host.kernels.pointwise import ConstantMaker
+from vta.host.kernels.by_element.pointwise import ConstantMaker
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout, Value
 from vta.host.loop.buffer import Buffer

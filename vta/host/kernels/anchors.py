@@ -10,25 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.host.kernels.anchor import AnyAnchor, Site
-from vta.host.kernels.convolution import convolution, dense
-from vta.host.kernels.convolution_shape import is_depthwise
-from vta.host.kernels.depthwise_rows import computes_rows, depthwise_rows
-from vta.host.kernels.frames import Frame
-from vta.host.kernels.integers import Windows, integer_convolution, integer_dense
-from vta.host.kernels.matmul import computed_convolution, computed_dense, matmul, matmul2d
+from vta.host.kernels.by_element.frames import Frame
 from vta.host.kernels.neighbours import window_channels
-from vta.host.kernels.ordered import MOST_ORDERED, top_k
 from vta.host.kernels.pooling import POOLS, pooling
+from vta.host.kernels.products.convolution import convolution, dense
+from vta.host.kernels.products.convolution_shape import is_depthwise
+from vta.host.kernels.products.depthwise_rows import computes_rows, depthwise_rows
+from vta.host.kernels.products.integers import Windows, integer_convolution, integer_dense
+from vta.host.kernels.products.matmul import computed_convolution, computed_dense, matmul, matmul2d
+from vta.host.kernels.products.transposed import grouped_convolution, transposed_convolution, transposed_windows
 from vta.host.kernels.quantized_pools import quantized_average, quantized_global_average
-from vta.host.kernels.reductions import REDUCTIONS, arg_extreme, reduction
-from vta.host.kernels.rows import normalize, softmax_shares, softmax_terms
-from vta.host.kernels.softmaxes import fixed_softmax, softmax
-from vta.host.kernels.transposed import grouped_convolution, transposed_convolution, transposed_windows
+from vta.host.kernels.reducing.ordered import MOST_ORDERED, top_k
+from vta.host.kernels.reducing.reductions import REDUCTIONS, arg_extreme, reduction
+from vta.host.kernels.reducing.rows import normalize, softmax_shares, softmax_terms
+from vta.host.kernels.reducing.softmaxes import fixed_softmax, softmax
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.indexed import TopKAttributes
-from vta.ir.ops.nn_conv import Conv2DAttributes, Conv2DTransposeAttributes
-from vta.ir.ops.qnn import ProductAttributes, base_attributes
+from vta.ir.ops.nn.conv import Conv2DAttributes, Conv2DTransposeAttributes
+from vta.ir.ops.quantized.qnn import ProductAttributes, base_attributes
 
 __all__ = ["anchor_names", "build_anchor", "is_anchor", "works_in_blocks"]
 

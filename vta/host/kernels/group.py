@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vta.host.kernels.anchor import AnyAnchor, PlainAnchor, Site
 from vta.host.kernels.anchors import build_anchor
-from vta.host.kernels.pointwise import is_elementwise, pointwise_value
+from vta.host.kernels.by_element.pointwise import is_elementwise, pointwise_value
 from vta.host.kernels.results import result_stages
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout, Value, stored, stored_shape

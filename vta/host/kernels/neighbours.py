@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vta.host.kernels.anchor import PlainAnchor, Site
-from vta.host.kernels.elementwise import real
-from vta.host.kernels.frames import Frame, framed
-from vta.host.kernels.moves import all_of, within
-from vta.host.kernels.pointwise import ConstantMaker, pointwise
+from vta.host.kernels.by_element.elementwise import real
+from vta.host.kernels.by_element.frames import Frame, framed
+from vta.host.kernels.by_element.moves import all_of, within
+from vta.host.kernels.by_element.pointwise import ConstantMaker, pointwise
 from vta.host.kernels.values import Coordinate, Point, Value
 from vta.host.loop.expression import Expr, binary, const, index, select
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
-from vta.ir.ops.nn_norm import LRNAttributes
-from vta.ir.ops.nn_windows import WindowsAttributes
+from vta.ir.ops.nn.norm import LRNAttributes
+from vta.ir.ops.nn.windows import WindowsAttributes
 
 __all__ = ["window_channels"]
 

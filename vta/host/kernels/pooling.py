@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from vta.host.kernels.anchor import SUMS, Anchor, Site
-from vta.host.kernels.border import names, prepared
-from vta.host.kernels.convolution import sums_value
-from vta.host.kernels.pointwise import ConstantMaker
+from vta.host.kernels.by_element.pointwise import ConstantMaker
+from vta.host.kernels.products.border import names, prepared
+from vta.host.kernels.products.convolution import sums_value
 from vta.host.kernels.tiles import row_tiles
 from vta.host.kernels.values import Coordinate, Point, Value, blocked_coordinate
 from vta.host.loop.buffer import Buffer
@@ -19,7 +19,7 @@ from vta.host.loop.expression import Expr, binary, cast, const, index
 from vta.host.loop.steps import Reorder, Unroll, Vectorize
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
-from vta.ir.ops.nn_pool import AvgPool2DAttributes, Pool2DAttributes, SumPool2DAttributes, window_counts
+from vta.ir.ops.nn.pool import AvgPool2DAttributes, Pool2DAttributes, SumPool2DAttributes, window_counts
 
 __all__ = [
     "POOLS",

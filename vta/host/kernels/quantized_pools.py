@@ -8,25 +8,25 @@ from math import prod
 import numpy as np
 
 from vta.host.kernels.anchor import Anchor, PlainAnchor, Site
-from vta.host.kernels.frames import Frame, framed
-from vta.host.kernels.pointwise import ConstantMaker
+from vta.host.kernels.by_element.frames import Frame, framed
+from vta.host.kernels.by_element.pointwise import ConstantMaker
+from vta.host.kernels.by_element.rescaling import even_levels, multiplied, narrowed, requantized, round_half_up
 from vta.host.kernels.pooling import border_of, number_of_window, whole_image, window_totals, windows_of, with_value
-from vta.host.kernels.rescaling import even_levels, multiplied, narrowed, requantized, round_half_up
 from vta.host.kernels.values import Point, Value, plain_point
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, cast, const, index, load, select, unary
-from vta.ir.fixed_point import multiplier_and_shift
+from vta.ir.arithmetic.fixed_point import multiplier_and_shift
+from vta.ir.arithmetic.tflite_rounding import mean_multiplier
 from vta.ir.graph import Node, attrs_of
-from vta.ir.ops.nn_pool import SumPool2DAttributes, window_counts
-from vta.ir.ops.qnn import (
+from vta.ir.ops.nn.pool import SumPool2DAttributes, window_counts
+from vta.ir.ops.quantized.qnn import (
     QnnAvgPool2DAttributes,
     QnnGlobalAvgPool2DAttributes,
     base_attributes,
     even_mean_ratio,
     uniform_window,
 )
-from vta.ir.tflite_rounding import mean_multiplier
 
 __all__ = ["averages_reals", "mean_levels", "quantized_average", "quantized_global_average"]
 

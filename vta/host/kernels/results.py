@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vta.host.kernels.anchor import SUMS, Anchor, AnyAnchor, PlainAnchor, RowsAnchor
-from vta.host.kernels.reductions import shared_loops
+from vta.host.kernels.reducing.reductions import shared_loops
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import (
     Coordinate,

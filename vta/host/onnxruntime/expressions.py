@@ -7,16 +7,16 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vta.host.kernels.pointwise import pointwise_value
+from vta.host.kernels.by_element.pointwise import pointwise_value
 from vta.host.kernels.quantized_pools import mean_levels
-from vta.host.kernels.softmaxes import along, fixed_arithmetic
+from vta.host.kernels.reducing.softmaxes import along, fixed_arithmetic
 from vta.host.kernels.values import Point, Value, plain_point
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, const, load
 from vta.host.onnxruntime.writer import ModelWriter, Tensor, refusal
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
-from vta.ir.ops.qnn_softmax import SoftmaxAttributes
+from vta.ir.ops.quantized.softmax import SoftmaxAttributes
 
 __all__ = ["elementwise", "fixed_softmax", "mean_of_levels"]
 

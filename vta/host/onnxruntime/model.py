@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vta.host.groups import is_view
-from vta.host.kernels.pointwise import is_elementwise
+from vta.host.kernels.by_element.pointwise import is_elementwise
 from vta.host.onnxruntime.expressions import elementwise
 from vta.host.onnxruntime.moves import MOVES, view
 from vta.host.onnxruntime.products import PRODUCTS

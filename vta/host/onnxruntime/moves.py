@@ -20,7 +20,7 @@ from vta.ir.ops.indexed import (
     TopKAttributes,
 )
 from vta.ir.ops.matmul import GroupsAttributes
-from vta.ir.ops.nn_windows import WindowsAttributes
+from vta.ir.ops.nn.windows import WindowsAttributes
 from vta.ir.ops.shape import (
     ConcatenateAttributes,
     PadAttributes,

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.host.kernels.packing import byte_parts
+from vta.host.kernels.products.packing import byte_parts
 from vta.host.onnxruntime.writer import ModelWriter, Tensor, refusal
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.matmul import Matmul2DAttributes, MatmulAttributes
-from vta.ir.ops.nn_conv import Conv2DAttributes, Conv2DTransposeAttributes, spread_phases
-from vta.ir.ops.qnn import ProductAttributes, base_attributes
+from vta.ir.ops.nn.conv import Conv2DAttributes, Conv2DTransposeAttributes, spread_phases
+from vta.ir.ops.quantized.qnn import ProductAttributes, base_attributes
 
 __all__ = ["PRODUCTS"]
 

@@ -11,10 +11,10 @@ from vta.host.onnxruntime.expressions import fixed_softmax, mean_of_levels
 from vta.host.onnxruntime.writer import ModelWriter, Tensor, refusal
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
-from vta.ir.ops.nn_activation import ClipAttributes, LeakyReluAttributes
-from vta.ir.ops.nn_norm import BatchNormAttributes, LRNAttributes, SoftmaxAttributes
-from vta.ir.ops.nn_pool import AvgPool2DAttributes, Pool2DAttributes, SumPool2DAttributes
-from vta.ir.ops.qnn import base_attributes
+from vta.ir.ops.nn.activation import ClipAttributes, LeakyReluAttributes
+from vta.ir.ops.nn.norm import BatchNormAttributes, LRNAttributes, SoftmaxAttributes
+from vta.ir.ops.nn.pool import AvgPool2DAttributes, Pool2DAttributes, SumPool2DAttributes
+from vta.ir.ops.quantized.qnn import base_attributes
 from vta.ir.ops.reduce import ArgAttributes, ReduceAttributes
 
 __all__ = ["REDUCTIONS", "has_reduction"]

@@ -31,7 +31,7 @@ class RoofPoint:
     bytes_moved: int
     """In the direction of the bus that moves more."""
     bottleneck: str
-    """One of `vta.report.bottlenecks.BOTTLENECKS`."""
+    """One of `vta.report.costs.bottlenecks.BOTTLENECKS`."""
     why: str
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
-from vta.ir.ops.rescale import RescaleAttributes
+from vta.ir.ops.quantized.rescale import RescaleAttributes
 from vta.ir.ops.shape import PadAttributes
 from vta.partition.fused.copies import COPIES
 from vta.partition.fused.template_support import template_support

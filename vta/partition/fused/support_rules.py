@@ -13,9 +13,9 @@ from vta.config.targets import Capabilities
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.matmul import GroupsAttributes
-from vta.ir.ops.nn_activation import ClipAttributes
-from vta.ir.ops.nn_norm import AxisAttributes
-from vta.ir.ops.rescale import RescaleAttributes
+from vta.ir.ops.nn.activation import ClipAttributes
+from vta.ir.ops.nn.norm import AxisAttributes
+from vta.ir.ops.quantized.rescale import RescaleAttributes
 from vta.ir.ops.shape import StridedSliceAttributes
 from vta.partition.fused.fused_operator import FusedOperator, is_channelwise, split_operand, value_and_operand
 from vta.partition.fused.reason import Reason

@@ -14,7 +14,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, attrs_of, call, constant, rewrite
-from vta.ir.ops.nn_conv import Conv2DAttributes
+from vta.ir.ops.nn.conv import Conv2DAttributes
 from vta.partition.fused.find import find_fused_operators
 from vta.partition.fused.fused_operator import view_source
 from vta.partition.fused.support_rules import broken_rule

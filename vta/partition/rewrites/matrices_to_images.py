@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
-from vta.ir.fixed_point import wrap32
+from vta.ir.arithmetic.fixed_point import wrap32
 from vta.ir.graph import Graph, Node, attrs_of, call, constant, with_inputs
 from vta.ir.operator import Attributes
 from vta.ir.ops.matmul import MatmulAttributes
-from vta.ir.ops.nn_conv import Conv2DAttributes
-from vta.ir.ops.nn_norm import SoftmaxAttributes as FloatSoftmaxAttributes
-from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
-from vta.ir.ops.qnn_rows import RowAttributes
-from vta.ir.ops.qnn_softmax import SoftmaxAttributes
+from vta.ir.ops.nn.conv import Conv2DAttributes
+from vta.ir.ops.nn.norm import SoftmaxAttributes as FloatSoftmaxAttributes
+from vta.ir.ops.quantized.qnn import DequantizeAttributes, QuantizeAttributes
+from vta.ir.ops.quantized.rows import RowAttributes
+from vta.ir.ops.quantized.softmax import SoftmaxAttributes
 from vta.partition.fused.fused_operator import STEPS
 from vta.partition.rewrites.placed_values import Cut, PlacedValue, PlacedValues, columns_padded, spread
 from vta.passes.axis_moves import AxisMove, move_of

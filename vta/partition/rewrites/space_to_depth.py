@@ -17,7 +17,7 @@ import numpy as np
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, attrs_of, call, constant
-from vta.ir.ops.nn_conv import Conv2DAttributes
+from vta.ir.ops.nn.conv import Conv2DAttributes
 from vta.ir.ops.shape import PadAttributes
 from vta.isa.instruction import DEPTHWISE_TAPS
 from vta.partition.fused.find import find_fused_operators

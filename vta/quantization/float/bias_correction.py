@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.ir.fixed_point import per_channel
+from vta.ir.arithmetic.fixed_point import per_channel
 from vta.ir.graph import Node
-from vta.ir.ops.nn_conv import Conv2DAttributes, Conv2DTransposeAttributes
-from vta.ir.ops.qnn import base_attributes
+from vta.ir.ops.nn.conv import Conv2DAttributes, Conv2DTransposeAttributes
+from vta.ir.ops.quantized.qnn import base_attributes
 
 __all__ = ["mean_loss"]
 

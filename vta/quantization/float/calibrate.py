@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from vta.errors import CompileError, UsageError
 from vta.ir import names as ops
+from vta.ir.arithmetic.not_finite import first_where
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate, walk
-from vta.ir.not_finite import first_where
 from vta.ir.state import initial_values, split_outputs
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.histogram import Histogram, threshold

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, attrs_of, call, constant
 from vta.ir.interpreter import evaluate
-from vta.ir.ops.nn_activation import ClipAttributes
-from vta.ir.ops.nn_conv import Conv2DAttributes
+from vta.ir.ops.nn.activation import ClipAttributes
+from vta.ir.ops.nn.conv import Conv2DAttributes
 from vta.quantization.float.quant_groups import Plan, QuantGroup
 from vta.support.dataclass import dataclass
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
-from vta.passes.fold_lookups import COMPOSED
+from vta.passes.folding.fold_lookups import COMPOSED
 from vta.support.dataclass import dataclass
 
 __all__ = ["Function", "functions_of"]

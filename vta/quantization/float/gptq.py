@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.ir.fixed_point import per_channel
+from vta.ir.arithmetic.fixed_point import per_channel
 from vta.native import ffi, lib
 from vta.quantization.float.input_moments import Moments, shrunk_covariance
 from vta.quantization.float.scales import nearest_levels

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from vta.ir import names as ops
 from vta.ir.graph import Node
-from vta.ir.ops.nn_conv import Conv2DAttributes
-from vta.ir.ops.qnn import ProductAttributes, base_attributes
+from vta.ir.ops.nn.conv import Conv2DAttributes
+from vta.ir.ops.quantized.qnn import ProductAttributes, base_attributes
 from vta.native import ffi, lib
 from vta.support.dataclass import dataclass
 

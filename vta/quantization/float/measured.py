@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.errors import VTAError
 from vta.ir import names as ops
-from vta.ir.decibels import decibels
+from vta.ir.arithmetic.decibels import decibels
 from vta.ir.diagnostics import KEPT_IN_FLOAT, Diagnostics
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate

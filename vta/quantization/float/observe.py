@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from vta.errors import GraphError
 from vta.ir import names as ops
-from vta.ir.batch import batch_size, with_batch
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate
-from vta.ir.wide import evaluate_alike, samples_at_once
+from vta.ir.transforms.batch import batch_size, with_batch
+from vta.ir.transforms.wide import evaluate_alike, samples_at_once
 
 __all__ = ["Observer", "observed_batches"]
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
+from vta.ir.arithmetic.not_finite import is_finite
 from vta.ir.graph import Graph, Node, attrs_of
-from vta.ir.not_finite import is_finite
-from vta.ir.ops.nn_activation import LeakyReluAttributes
-from vta.ir.ops.nn_norm import AxisAttributes
+from vta.ir.ops.nn.activation import LeakyReluAttributes
+from vta.ir.ops.nn.norm import AxisAttributes
 from vta.ir.state import state_nodes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.functions import Function, functions_of

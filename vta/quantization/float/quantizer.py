@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
 from vta.ir import names as ops
-from vta.ir.fixed_point import round_half_up, slope_multiplier
+from vta.ir.arithmetic.fixed_point import round_half_up, slope_multiplier
 from vta.ir.graph import Graph, Node, attrs_of, call, topological
-from vta.ir.ops.nn_activation import ClipAttributes
-from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, transposed_weight
-from vta.ir.ops.nn_pool import AvgPool2DAttributes
-from vta.ir.ops.qnn import QnnAvgPool2DAttributes, uniform_window
-from vta.ir.ops.qnn_activation import SWISH_LIMIT
+from vta.ir.ops.nn.activation import ClipAttributes
+from vta.ir.ops.nn.conv import Conv2DTransposeAttributes, transposed_weight
+from vta.ir.ops.nn.pool import AvgPool2DAttributes
+from vta.ir.ops.quantized.activation import SWISH_LIMIT
+from vta.ir.ops.quantized.qnn import QnnAvgPool2DAttributes, uniform_window
 from vta.ir.ops.shape import PadAttributes
 from vta.ir.state import state_nodes
-from vta.passes.fold_lookups import lookup_of
+from vta.passes.folding.fold_lookups import lookup_of
 from vta.passes.linear_resizes import resizes_as_convolutions
 from vta.quantization.bounds import accumulator_bound, residual_bound
 from vta.quantization.config import QuantizeConfig

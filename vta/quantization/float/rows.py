@@ -6,9 +6,9 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, attrs_of
-from vta.ir.ops.nn_norm import SoftmaxAttributes
-from vta.ir.ops.qnn_rows import LONGEST_ROW
-from vta.passes.fold_norms import fold_norms
+from vta.ir.ops.nn.norm import SoftmaxAttributes
+from vta.ir.ops.quantized.rows import LONGEST_ROW
+from vta.passes.folding.fold_norms import fold_norms
 from vta.quantization.config import QuantizeConfig
 
 __all__ = ["is_row_softmax", "longest_row", "with_norms"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.ir.fixed_point import INT32_MAX, MAX_TENSOR_MULTIPLIER, Scale, per_channel, residual_multiplier, round_half_up
+from vta.ir.arithmetic.fixed_point import INT32_MAX, MAX_TENSOR_MULTIPLIER, Scale, per_channel, residual_multiplier, round_half_up
 from vta.support.on_cores import on_cores
 from vta.support.row_slices import row_slices
 

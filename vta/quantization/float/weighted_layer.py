@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of, call, constant
-from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, transposed_weight
-from vta.ir.ops.nn_norm import BatchNormAttributes
+from vta.ir.ops.nn.conv import Conv2DTransposeAttributes, transposed_weight
+from vta.ir.ops.nn.norm import BatchNormAttributes
 from vta.quantization.float import scales
 from vta.quantization.float.adaround import adaptively_rounded
 from vta.quantization.float.bias_correction import mean_loss

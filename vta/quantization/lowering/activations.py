@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
-from vta.ir.fixed_point import per_channel, rounding_constant, slope_multiplier, wrap32
+from vta.ir.arithmetic.fixed_point import per_channel, rounding_constant, slope_multiplier, wrap32
 from vta.ir.graph import Node, attrs_of, call, constant
 from vta.ir.operator import lookup
-from vta.ir.ops.qnn_activation import LEAKY_LIMIT, SWISH_LIMIT, HardSwishAttributes, LeakyReluAttributes
+from vta.ir.ops.quantized.activation import LEAKY_LIMIT, SWISH_LIMIT, HardSwishAttributes, LeakyReluAttributes
 from vta.quantization.lowering.rescale import looked_up
 from vta.quantization.requantize.piecewise_linear import Lines, lines_of
 from vta.quantization.requantize.thresholds import FINAL_SHIFT

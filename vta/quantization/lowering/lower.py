@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
-from vta.ir.diagnostics import Diagnostics
-from vta.ir.fixed_point import (
+from vta.ir.arithmetic.fixed_point import (
     add_multipliers,
     multiplier_and_shift,
     per_channel,
@@ -24,12 +23,13 @@ from vta.ir.fixed_point import (
     rounding_constant,
     wrap32,
 )
+from vta.ir.diagnostics import Diagnostics
 from vta.ir.graph import Graph, Node, attrs_of, call, constant, rewrite
-from vta.ir.ops.nn_activation import ClipAttributes
-from vta.ir.ops.nn_conv import Conv2DAttributes, Conv2DTransposeAttributes, phase_sums, transposed_weight
-from vta.ir.ops.nn_norm import AxisAttributes
-from vta.ir.ops.nn_pool import AvgPool2DAttributes, SumPool2DAttributes
-from vta.ir.ops.qnn import (
+from vta.ir.ops.nn.activation import ClipAttributes
+from vta.ir.ops.nn.conv import Conv2DAttributes, Conv2DTransposeAttributes, phase_sums, transposed_weight
+from vta.ir.ops.nn.norm import AxisAttributes
+from vta.ir.ops.nn.pool import AvgPool2DAttributes, SumPool2DAttributes
+from vta.ir.ops.quantized.qnn import (
     AddAttributes,
     MeanAttributes,
     ProductAttributes,

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.fixed_point import wrap32
+from vta.ir.arithmetic.fixed_point import wrap32
 from vta.ir.graph import Node, attrs_of, call, constant
-from vta.ir.ops.rescale import MOST_SHIFT, RescaleAttributes
+from vta.ir.ops.quantized.rescale import MOST_SHIFT, RescaleAttributes
 from vta.quantization.bounds import added_constant
 
 __all__ = ["clipped_rescale", "looked_up", "rescaled", "shifted_once"]

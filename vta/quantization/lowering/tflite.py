@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from vta.errors import CompileError
 from vta.files.cache import code_digest
 from vta.ir import names as ops
+from vta.ir.arithmetic.fixed_point import per_channel, wrap32
+from vta.ir.arithmetic.tflite_rounding import ADD_LEFT_SHIFT, add_rescaled, mean_multiplier, quantized_multiplier
 from vta.ir.diagnostics import INEXACT, WRAPS, Diagnostics
-from vta.ir.fixed_point import per_channel, wrap32
 from vta.ir.graph import Node, attrs_of, call, constant
-from vta.ir.ops.nn_pool import SumPool2DAttributes
-from vta.ir.ops.qnn import (
+from vta.ir.ops.nn.pool import SumPool2DAttributes
+from vta.ir.ops.quantized.qnn import (
     AddAttributes,
     MeanAttributes,
     QnnAvgPool2DAttributes,
@@ -34,7 +35,6 @@ from vta.ir.ops.qnn import (
     even_sum,
     uniform_window,
 )
-from vta.ir.tflite_rounding import ADD_LEFT_SHIFT, add_rescaled, mean_multiplier, quantized_multiplier
 from vta.quantization.bounds import added_constant, interval
 from vta.quantization.lowering.rescale import rescaled
 from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps, searched_steps
@@ -57,7 +57,12 @@ _STEEPEST = 2.0**16
 
 _WORTH_KEEPING = 2048
 """Thresholds of all channels, from which on what is found is kept for later."""
-_MADE_BY = ("quantization/lowering/tflite", "quantization/requantize/rounding_steps", "ir/tflite_rounding", "ir/ops/qnn")
+_MADE_BY = (
+    "quantization/lowering/tflite",
+    "quantization/requantize/rounding_steps",
+    "ir/arithmetic/tflite_rounding",
+    "ir/ops/quantized/qnn",
+)
 """The modules that places of steps follow from."""
 
 

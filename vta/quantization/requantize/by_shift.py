@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
+from vta.ir.arithmetic.fixed_point import per_channel
 from vta.ir.diagnostics import INEXACT, Diagnostic
-from vta.ir.fixed_point import per_channel
 from vta.ir.graph import Graph, Node, attrs_of, call, constant
-from vta.ir.ops.nn_conv import transposed_weight
-from vta.ir.ops.nn_pool import SumPool2DAttributes
-from vta.ir.ops.qnn import (
+from vta.ir.ops.nn.conv import transposed_weight
+from vta.ir.ops.nn.pool import SumPool2DAttributes
+from vta.ir.ops.quantized.conv_transpose import QnnConv2DTransposeAttributes
+from vta.ir.ops.quantized.qnn import (
     AddAttributes,
     MeanAttributes,
     QnnAvgPool2DAttributes,
@@ -32,7 +33,6 @@ from vta.ir.ops.qnn import (
     base_attributes,
     uniform_window,
 )
-from vta.ir.ops.qnn_conv_transpose import QnnConv2DTransposeAttributes
 from vta.quantization.float import scales
 from vta.quantization.float.bias_correction import mean_loss
 from vta.quantization.float.calibrate import ChannelMeans, batches_of

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.operator import lookup
-from vta.ir.ops.qnn import QnnConv2DAttributes
+from vta.ir.ops.quantized.qnn import QnnConv2DAttributes
 from vta.quantization.requantize.source_layers import SourceLayer, source_layer
 from vta.support.dataclass import dataclass
 

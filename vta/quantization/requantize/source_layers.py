@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, attrs_of
-from vta.ir.ops.qnn import ProductAttributes, RequantizeAttributes
+from vta.ir.ops.quantized.qnn import ProductAttributes, RequantizeAttributes
 from vta.support.dataclass import dataclass
 
 __all__ = ["SourceLayer", "source_layer"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.ir.tflite_rounding import quantized_multiplier
+from vta.ir.arithmetic.tflite_rounding import quantized_multiplier
 from vta.quantization.requantize.rounding_steps import requantized_steps
 from vta.quantization.requantize.thresholds import Thresholds, thresholds_of
 from vta.support.dataclass import dataclass

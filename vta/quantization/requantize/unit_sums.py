@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from vta.files.cache import Arrays, code_digest, remembered
-from vta.ir.tflite_rounding import quantized_multiplier
+from vta.ir.arithmetic.tflite_rounding import quantized_multiplier
 from vta.quantization.requantize.pair_sums import Array, Conditions, conditions_of
 from vta.quantization.requantize.rounding_steps import requantized_steps
 from vta.quantization.requantize.unit import UnitParameters, fits_unit

@@ -11,8 +11,8 @@ from vta.errors import TuningError
 from vta.host.gpu.schedule import are_few
 from vta.ir import names as ops
 from vta.ir.graph import Node, call, constant, graph_input
-from vta.ir.ops.nn_conv import Conv2DAttributes
-from vta.ir.ops.qnn import base_attributes
+from vta.ir.ops.nn.conv import Conv2DAttributes
+from vta.ir.ops.quantized.qnn import base_attributes
 from vta.records.workload import Workload, tensor_argument
 from vta.support.shorten import shown
 

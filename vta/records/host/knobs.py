@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vta.errors import TuningError
-from vta.host.kernels.convolution_shape import ConvolutionShape
+from vta.host.kernels.products.convolution_shape import ConvolutionShape
 from vta.host.kernels.tiles import Tile
 from vta.host.processors import CpuTarget
 from vta.records.knobs import Entity

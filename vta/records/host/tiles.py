@@ -10,7 +10,7 @@ from pathlib import Path
 from vta.errors import TuningError
 from vta.files.atomic_file import write_whole
 from vta.files.cache import cache_directory, file_stamp, is_writable
-from vta.host.kernels.convolution_shape import TileSource, convolution_shape
+from vta.host.kernels.products.convolution_shape import TileSource, convolution_shape
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
 from vta.host.processors import CpuTarget

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from vta.errors import TuningError
-from vta.host.kernels.convolution_shape import has_tile, is_depthwise
+from vta.host.kernels.products.convolution_shape import has_tile, is_depthwise
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of, call, constant, graph_input
-from vta.ir.ops.nn_conv import Conv2DAttributes
+from vta.ir.ops.nn.conv import Conv2DAttributes
 from vta.records.workload import Workload, tensor_argument
 
 __all__ = ["CONVOLUTION", "DEPTHWISE", "host_workload", "node_of"]

@@ -16,8 +16,8 @@ from vta.host.loop.grid import GridLimits
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.runtime.compare import Mismatch
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.outputs import Outputs, output_names
 from vta.runtime.reports import CheckReport, RunReport
+from vta.runtime.values.outputs import Outputs, output_names
 from vta.support.shorten import printable
 
 __all__ = ["check_from_reply", "gpu_from_reply", "report_from_reply"]

@@ -181,7 +181,7 @@ class Session:
         return RemoteCode(self, reply.code)
 
     def describe_gpu(self, kind: str, ordinal: int = 0, platform: str = "") -> GpuDescription:
-        """What a GPU of the server's machine has room for; see `vta.host.gpu.open.open_gpu` for which.
+        """What a GPU of the server's machine has room for; see `vta.host.gpu.drivers.open.open_gpu` for which.
 
         Raises `DeviceError` saying what is missing where there is none.
         """

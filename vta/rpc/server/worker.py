@@ -40,11 +40,11 @@ from vta.rpc.wire.transfer import SCRATCH
 from vta.runtime.compare import find_difference, find_mismatch
 from vta.runtime.compiled_module import load
 from vta.runtime.evaluation.random_inputs import random_inputs
-from vta.runtime.gpu_check import GPU_ROUNDING
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_part.gpu_check import GPU_ROUNDING
+from vta.runtime.host_part.host_options import HostOptions
 from vta.runtime.loaded_module import RunSettings
 from vta.runtime.module import Module
-from vta.runtime.outputs import output_names
+from vta.runtime.values.outputs import output_names
 
 __all__ = ["OpenDevice", "serve"]
 
@@ -161,7 +161,7 @@ class Worker:
 
     def _gpu(self, request: pb.WorkerRequest) -> pb.WorkerReply:
         # Boards have no use for it.
-        from vta.host.gpu.open import shared_gpu
+        from vta.host.gpu.drivers.open import shared_gpu
 
         given = request.gpu
         device = shared_gpu(given.kind, given.ordinal, given.platform)

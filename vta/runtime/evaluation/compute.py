@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from vta.ir.batch import batch_size
 from vta.ir.graph import Graph
 from vta.ir.macs import macs_of
-from vta.runtime.batches import (
+from vta.ir.transforms.batch import batch_size
+from vta.runtime.compiled_module import CompiledModule
+from vta.runtime.host_part.host_options import HostOptions, has_compiler
+from vta.runtime.values.batches import (
     Tick,
     have_no_batch_axis,
     interpret_batches,
@@ -19,11 +21,9 @@ from vta.runtime.batches import (
     map_samples,
     sample_count,
 )
-from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.host_options import HostOptions, has_compiler
 
 if TYPE_CHECKING:
-    from vta.runtime.host_graph import HostGraph
+    from vta.runtime.host_part.host_graph import HostGraph
 
 __all__ = ["compute_exactly", "compute_widely", "is_worth_compiling"]
 
@@ -38,7 +38,7 @@ def compute_exactly(compiled: CompiledModule, host: HostOptions, inputs: Mapping
     """What a module must give, to the bit, where its host part is computed as `host` says."""
     if host.by_references and not is_worth_compiling(compiled.graph, sample_count(inputs)):
         return interpret_batches(compiled.graph, inputs, tick)
-    from vta.runtime.host_graph import reference_of
+    from vta.runtime.host_part.host_graph import reference_of
 
     return _mapped(reference_of(compiled, host), inputs, tick)
 
@@ -47,7 +47,7 @@ def compute_widely(graph: Graph, inputs: Mapping[str, Array], tick: Tick | None)
     """What a graph gives, floats within rounding."""
     if not is_worth_compiling(graph, sample_count(inputs)):
         return interpret_widely(graph, inputs, tick)
-    from vta.runtime.host_graph import host_graph
+    from vta.runtime.host_part.host_graph import host_graph
 
     return _mapped(host_graph(graph), inputs, tick)
 

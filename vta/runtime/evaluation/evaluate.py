@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import UsageError
-from vta.ir.decibels import decibels
+from vta.ir.arithmetic.decibels import decibels
 from vta.ir.graph import Graph
-from vta.runtime.batches import Tick
 from vta.runtime.compare import differing
 from vta.runtime.evaluation.compute import compute_exactly, compute_widely
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing, prepare
 from vta.runtime.loaded_module import LoadedModule
+from vta.runtime.values.batches import Tick
 from vta.support.dataclass import dataclass
 from vta.support.table import Table, html_lines, make_table
 

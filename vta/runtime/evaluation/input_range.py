@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, attrs_of
-from vta.ir.ops.qnn import QuantizeAttributes
+from vta.ir.ops.quantized.qnn import QuantizeAttributes
 
 __all__ = ["input_ranges", "scale_warnings"]
 

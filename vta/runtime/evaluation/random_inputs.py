@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from vta.errors import GraphError
 from vta.ir import names as ops
-from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node, attrs_of, topological
 from vta.ir.interpreter import evaluate
 from vta.ir.ops.shape import TakeAttributes
+from vta.ir.transforms.functions import inline_functions
 
 __all__ = ["Draw", "any_value", "random_frames", "random_inputs"]
 

@@ -18,7 +18,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import TARGETS
 from vta.errors import VTAError
 from vta.host.engine import host_objects
-from vta.host.kernels.convolution_shape import TileSource
+from vta.host.kernels.products.convolution_shape import TileSource
 from vta.host.llvm.link import link_library
 from vta.host.plan import KernelPlan, PlanTensor
 from vta.host.processors import CpuTarget
@@ -42,12 +42,12 @@ from vta.runtime.artifact.host_plan import (
     PlannedValue,
 )
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.host_kernels import host_part, packable, with_packed
 from vta.runtime.host_library.trust import trust
-from vta.runtime.host_options import HostOptions
-from vta.runtime.joined_kernels import joined
-from vta.runtime.outputs import output_names
-from vta.runtime.plan import HostStep, KernelRun, KernelStep, Plan, RegionStep, Step, make_plan
+from vta.runtime.host_part.host_kernels import host_part, packable, with_packed
+from vta.runtime.host_part.host_options import HostOptions
+from vta.runtime.host_part.joined_kernels import joined
+from vta.runtime.host_part.plan import HostStep, KernelRun, KernelStep, Plan, RegionStep, Step, make_plan
+from vta.runtime.values.outputs import output_names
 from vta.support.dataclass import dataclass
 from vta.tile.packing import packed_image_shape
 

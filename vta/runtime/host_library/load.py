@@ -26,8 +26,8 @@ from vta.runtime.artifact.host_plan import (
 )
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.host_library.trust import is_trusted
-from vta.runtime.host_options import HostOptions
-from vta.runtime.plan import HostStep, KernelStep, Plan, RegionStep, Step, with_deaths
+from vta.runtime.host_part.host_options import HostOptions
+from vta.runtime.host_part.plan import HostStep, KernelStep, Plan, RegionStep, Step, with_deaths
 from vta.support.shorten import shown
 from vta.tile.packing import packed_image_shape
 

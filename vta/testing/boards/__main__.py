@@ -11,7 +11,7 @@ from typing import Any
 from vta.boards.files import find_board
 from vta.cli.background import add_background, run_or_detach
 from vta.cli.options import config_name, existing_file, integer
-from vta.cli.output import count
+from vta.cli.terminal.output import count
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.errors import UsageError, VTAError

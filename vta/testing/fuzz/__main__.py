@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from vta.cli.options import HelpFormatter, config_name, existing_file, integer
-from vta.cli.output import Output, count
+from vta.cli.terminal.output import Output, count
 from vta.errors import UsageError, VTAError
 from vta.files.atomic_file import write_whole
 from vta.testing.fuzz.campaign import KINDS, Failure, Summary, fuzz

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vta.cli.options import HelpFormatter, integer
-from vta.cli.output import Output, count
+from vta.cli.terminal.output import Output, count
 from vta.errors import UsageError, VTAError
 from vta.files.atomic_file import write_whole
 from vta.testing.import_fuzz.campaign import Failure, Settings, Summary, fuzz, graphs_of

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from vta.cli.options import HelpFormatter, byte_count, existing_file, integer, positive
-from vta.cli.output import Output, count
+from vta.cli.terminal.output import Output, count
 from vta.errors import UsageError, VTAError
 from vta.files.atomic_file import make_folder, write_whole
 from vta.testing.parser_fuzz.campaign import Failure, Summary, fuzz_parsers

@@ -8,8 +8,8 @@ from vta.autotune.auto.cpu.machine import CpuMachine
 from vta.autotune.auto.sketch import Choice
 from vta.autotune.auto.task import AutoTask, distinct_tasks, task_of_group
 from vta.host.engine import default_kernel, host_groups, open_kernel
-from vta.host.kernels.convolution_shape import ConvolutionShape, TileSource, convolution_shape, has_tile
 from vta.host.kernels.group import Group
+from vta.host.kernels.products.convolution_shape import ConvolutionShape, TileSource, convolution_shape, has_tile
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
 from vta.host.loop.compute import Kernel

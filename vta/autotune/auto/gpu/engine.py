@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from vta.autotune.auto.measure import Run, Timing
 from vta.autotune.gpu.task import GpuTarget
 from vta.errors import GpuFaultError
-from vta.host.gpu.device import GpuDevice, GpuMemory
-from vta.host.gpu.dialects import DIALECTS
-from vta.host.gpu.open import shared_gpu
-from vta.host.gpu.printer import GpuSource, gpu_source
+from vta.host.gpu.drivers.device import GpuDevice, GpuMemory
+from vta.host.gpu.drivers.open import shared_gpu
+from vta.host.gpu.printing.dialects import DIALECTS
+from vta.host.gpu.printing.printer import GpuSource, gpu_source
 from vta.host.loop.nest import Program
 from vta.support.dataclass import dataclass
 
@@ -66,7 +66,7 @@ class GpuEngine:
         """See `Engine.build`: the text, with machine code where the compiler needs no device."""
         source = gpu_source(program, DIALECTS[self.target.kind])
         if self.target.kind == "cuda" and self.target.architecture:
-            from vta.host.gpu.nvrtc import compile_cuda
+            from vta.host.gpu.drivers.nvrtc import compile_cuda
 
             return source.with_binary(compile_cuda(source.text, self.target.architecture))
         return source

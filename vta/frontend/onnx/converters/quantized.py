@@ -17,7 +17,7 @@ from vta.frontend.onnx.operation import Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
 from vta.frontend.onnx.unsigned import BYTE_OFFSET
 from vta.ir import names as ops
-from vta.ir.fixed_point import INT32_MAX, product_scale
+from vta.ir.arithmetic.fixed_point import INT32_MAX, product_scale
 from vta.ir.graph import Node, call
 from vta.ir.interpreter import constant_value, evaluate_node
 

@@ -12,8 +12,8 @@ from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.tflite.operation import Operation, Quantization, is_quantized, quantization_of
 from vta.frontend.tflite.schema import schema
 from vta.ir import names as ops
+from vta.ir.arithmetic.tflite_rounding import round_half_away
 from vta.ir.graph import Node
-from vta.ir.tflite_rounding import round_half_away
 
 __all__ = ["activated", "limits", "same_quantization", "window_padding"]
 

@@ -13,8 +13,8 @@ from vta.frontend.tflite.converters._fused import activated, limits
 from vta.frontend.tflite.converters._integers import constant_last, levels, ranked, requantized, rescaled
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
 from vta.ir import names as ops
+from vta.ir.arithmetic.tflite_rounding import ADD_LEFT_SHIFT
 from vta.ir.graph import Node
-from vta.ir.tflite_rounding import ADD_LEFT_SHIFT
 
 __all__ = ["CONVERTERS"]
 

@@ -1,0 +1,1 @@
+"""What runs kernels on GPUs: CUDA and OpenCL."""

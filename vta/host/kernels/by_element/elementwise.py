@@ -1,0 +1,222 @@
+"""Operators of real numbers, integers and truth values that compute each element by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.host.kernels.by_element.pointwise import ConstantMaker, pointwise
+from vta.host.kernels.values import Point, Value
+from vta.host.loop.expression import BinaryOperation, Expr, UnaryOperation, binary, cast, const, select, unary
+from vta.ir import names as ops
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.nn.activation import ClipAttributes, EluAttributes, HardSigmoidAttributes, LeakyReluAttributes
+from vta.ir.ops.nn.norm import AxisAttributes, BatchNormAttributes
+
+__all__ = ["along", "limited", "real"]
+
+Array = NDArray[Any]
+_Rule = Callable[[Node, Sequence[Expr]], Expr]
+_CHANNEL_AXIS = 1
+_LARGEST_INT64 = 2.0**63 - 1024
+"""The largest double below 2^63."""
+
+
+def _rule(*names: str, when: Callable[[Node], bool] = lambda node: True) -> Callable[[_Rule], _Rule]:
+    """Declare an expression of the elements of the operands, which broadcast."""
+
+    def declare(rule: _Rule) -> _Rule:
+        def value(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+            return Value(node.shape, node.dtype, lambda point: rule(node, [item.broadcast(point, node.shape) for item in inputs]))
+
+        pointwise(*names, when=when)(value)
+        return rule
+
+    return declare
+
+
+_BINARY: dict[str, BinaryOperation] = {
+    ops.ADD: "add", ops.SUBTRACT: "sub", ops.MULTIPLY: "mul", ops.DIVIDE: "div", ops.MAXIMUM: "max", ops.MINIMUM: "min",
+    ops.POWER: "pow", ops.LESS: "lt", ops.LESS_EQUAL: "le", ops.EQUAL: "eq", ops.LOGICAL_AND: "and", ops.LOGICAL_OR: "or",
+    ops.LOGICAL_XOR: "xor",
+}  # fmt: skip
+_TURNED: dict[str, BinaryOperation] = {ops.GREATER: "lt", ops.GREATER_EQUAL: "le"}
+_SHIFTS: dict[str, BinaryOperation] = {ops.LEFT_SHIFT: "shl", ops.RIGHT_SHIFT: "shr"}
+_UNARY: dict[str, UnaryOperation] = {
+    ops.EXP: "exp", ops.LOG: "log", ops.SQRT: "sqrt", ops.NEGATIVE: "neg", ops.ABS: "abs", ops.FLOOR: "floor", ops.CEIL: "ceil",
+    ops.ROUND: "round_even", ops.TANH: "tanh", ops.ERF: "erf", ops.SIN: "sin", ops.COS: "cos",
+}  # fmt: skip
+
+
+@_rule(*_BINARY)
+def _binary(node: Node, args: Sequence[Expr]) -> Expr:
+    return binary(_BINARY[node.op], *args)
+
+
+@_rule(*_TURNED)
+def _turned(node: Node, args: Sequence[Expr]) -> Expr:
+    return binary(_TURNED[node.op], args[1], args[0])
+
+
+def _shifts_within(node: Node) -> bool:
+    """Whether the amounts are known and in the range that the operator allows."""
+    amounts = node.inputs[1].value
+    return amounts is not None and bool(((amounts >= 0) & (amounts <= 31)).all())
+
+
+@_rule(*_SHIFTS, when=_shifts_within)
+def _shift(node: Node, args: Sequence[Expr]) -> Expr:
+    return binary(_SHIFTS[node.op], *args)
+
+
+@_rule(*_UNARY)
+def _unary(node: Node, args: Sequence[Expr]) -> Expr:
+    return unary(_UNARY[node.op], args[0])
+
+
+@_rule(ops.LOGICAL_NOT)
+def _not(node: Node, args: Sequence[Expr]) -> Expr:
+    return binary("xor", args[0], const(True, "bool"))
+
+
+@_rule(ops.SIGN)
+def _sign(node: Node, args: Sequence[Expr]) -> Expr:
+    """-1, 0 or 1; NaN stays."""
+    value, zero = args[0], const(0, node.dtype)
+    rest = select(binary("eq", value, zero), zero, value)
+    if node.dtype != "uint8":
+        rest = select(binary("lt", value, zero), const(-1, node.dtype), rest)
+    return select(binary("lt", zero, value), const(1, node.dtype), rest)
+
+
+@_rule(ops.WHERE)
+def _where(node: Node, args: Sequence[Expr]) -> Expr:
+    return select(args[0], args[1], args[2])
+
+
+@_rule(ops.RELU)
+def _relu(node: Node, args: Sequence[Expr]) -> Expr:
+    return binary("max", args[0], const(0, node.dtype))
+
+
+@_rule(ops.CLIP)
+def _clip(node: Node, args: Sequence[Expr]) -> Expr:
+    low, high = attrs_of(node, ClipAttributes).bounds(node.dtype)
+    value = args[0]
+    if not math.isinf(low):
+        value = binary("max", value, real(low, node.dtype))
+    return value if math.isinf(high) else binary("min", value, real(high, node.dtype))
+
+
+@_rule(ops.LEAKY_RELU)
+def _leaky_relu(node: Node, args: Sequence[Expr]) -> Expr:
+    value = args[0]
+    below = binary("mul", value, real(attrs_of(node, LeakyReluAttributes).alpha, node.dtype))
+    return select(binary("lt", value, const(0, node.dtype)), below, value)
+
+
+@_rule(ops.ELU)
+def _elu(node: Node, args: Sequence[Expr]) -> Expr:
+    value, zero = args[0], const(0, node.dtype)
+    below = binary("mul", real(attrs_of(node, EluAttributes).alpha, node.dtype), unary("expm1", binary("min", value, zero)))
+    return select(binary("lt", value, zero), below, value)
+
+
+@_rule(ops.SIGMOID)
+def _sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
+    one = const(1, node.dtype)
+    return binary("div", one, binary("add", one, unary("exp", unary("neg", args[0]))))
+
+
+@_rule(ops.HARD_SIGMOID)
+def _hard_sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
+    attrs = attrs_of(node, HardSigmoidAttributes)
+    line = binary("add", binary("mul", args[0], real(attrs.alpha, node.dtype)), real(attrs.beta, node.dtype))
+    return limited(line, 0, 1, node.dtype)
+
+
+@_rule(ops.HARD_SWISH)
+def _hard_swish(node: Node, args: Sequence[Expr]) -> Expr:
+    line = binary("add", binary("mul", args[0], real(1 / 6, node.dtype)), real(0.5, node.dtype))
+    return binary("mul", args[0], limited(line, 0, 1, node.dtype))
+
+
+def _converts(node: Node) -> bool:
+    """Whether processors convert between the types at once: half precision to and from what float32 holds."""
+    return node.dtype != "float16" or node.inputs[0].dtype in ("float32", "float16", "int8", "uint8", "bool")
+
+
+@_rule(ops.CAST, when=_converts)
+def _cast(node: Node, args: Sequence[Expr]) -> Expr:
+    value, dtype = args[0], node.dtype
+    if value.dtype == dtype:
+        return value
+    if value.dtype == "float16":
+        value = cast(value, "float32")
+    if dtype == "float16":
+        return cast(cast(value, "float32"), dtype)
+    if not value.dtype.startswith("float") or dtype.startswith("float") or dtype == "bool":
+        return cast(value, dtype)
+    limits = np.iinfo(dtype)
+    whole = _number(unary("trunc", cast(value, "float64")))
+    return cast(limited(whole, float(limits.min), min(float(limits.max), _LARGEST_INT64), "float64"), dtype)
+
+
+def _number(value: Expr) -> Expr:
+    """The value, or 0 where it is not a number."""
+    return select(binary("eq", value, value), value, const(0, value.dtype))
+
+
+def limited(value: Expr, low: float, high: float, dtype: str) -> Expr:
+    """A value within bounds."""
+    return binary("min", binary("max", value, const(low, dtype)), const(high, dtype))
+
+
+def real(value: float, dtype: str) -> Expr:
+    """A number as the type holds it."""
+    return const(np.dtype(dtype).type(value).item(), dtype)
+
+
+def along(point: Point, axis: int, values: Value) -> Expr:
+    """The entry of a vector that meets a point, along an axis of the point's tensor."""
+    return values.at((point[axis % len(point)],))
+
+
+@pointwise(ops.BIAS_ADD)
+def _bias_add(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    data, bias = inputs
+    axis = attrs_of(node, AxisAttributes).axis
+    return Value(node.shape, node.dtype, lambda point: binary("add", data.at(point), along(point, axis, bias)))
+
+
+@pointwise(ops.PRELU)
+def _prelu(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    data, slope = inputs
+
+    def at(point: Point) -> Expr:
+        value = data.at(point)
+        below = binary("mul", value, along(point, _CHANNEL_AXIS, slope))
+        return select(binary("lt", value, const(0, node.dtype)), below, value)
+
+    return Value(node.shape, node.dtype, at)
+
+
+def _has_constants(node: Node) -> bool:
+    return all(item.value is not None for item in node.inputs[1:])
+
+
+@pointwise(ops.BATCH_NORM, when=_has_constants)
+def _batch_norm(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    attrs = attrs_of(node, BatchNormAttributes)
+    gamma, beta, mean, var = (np.asarray(item.value) for item in node.inputs[1:])
+    factor = gamma / np.sqrt(var + gamma.dtype.type(attrs.epsilon))
+    scale, shift = make_constant(factor), make_constant(beta - mean * factor)
+
+    def at(point: Point) -> Expr:
+        return binary("add", binary("mul", inputs[0].at(point), along(point, attrs.axis, scale)), along(point, attrs.axis, shift))
+
+    return Value(node.shape, node.dtype, at)

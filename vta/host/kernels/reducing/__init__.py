@@ -1,0 +1,1 @@
+"""Kernels along an axis: reductions, softmaxes, norms, orders."""

@@ -1,0 +1,1 @@
+"""Arithmetic on values, without graphs: fixed point, rounding, rows, decibels, numbers that are not finite."""

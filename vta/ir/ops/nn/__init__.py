@@ -1,0 +1,1 @@
+"""Operators of layers on real numbers."""

@@ -1,0 +1,1 @@
+"""Passes that fold one operator into another, or into constants."""

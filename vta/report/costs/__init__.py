@@ -1,0 +1,1 @@
+"""What layers and operators cost, in cycles and energy."""

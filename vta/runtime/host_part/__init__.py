@@ -1,0 +1,1 @@
+"""What the host computes of a compiled network, by NumPy, by kernels, on a GPU or by ONNX Runtime."""

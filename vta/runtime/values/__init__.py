@@ -1,0 +1,1 @@
+"""Values that are given to networks and that come of them: batches, frames."""
