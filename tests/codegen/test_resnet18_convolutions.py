@@ -19,5 +19,7 @@ def test_convolution(layer, name):
     assert compiled.total_macs / hw.batch / 1e6 == pytest.approx(mega_macs(layer), abs=0.05)
     for report in run_verified(compiled, {"x": x}):
         np.testing.assert_array_equal(report.outputs[0], expected)
-        assert report.counters.macs == compiled.total_macs
+        # With the requantize unit products with zero padding are left out.
+        least = 0.8 if hw.capabilities.requantize else 1
+        assert least * compiled.total_macs <= report.counters.macs <= compiled.total_macs
         assert report.device_runs == 1
