@@ -153,6 +153,16 @@ def test_what_the_board_is_called_may_be_said_for_a_build():
         Network.from_json({"ip": "10.0.0.x", "mac": "10:e2:d5:00:00:07", "port": 1}, "a.json")
 
 
+def test_a_build_has_ethernet_where_that_is_wanted():
+    plain, wanted = (make_plan(ECPIX5, HardwareConfig.named("sim_1x4"), ethernet=ethernet) for ethernet in (False, True))
+    assert plain.network is None
+    assert not plain.parameters.network
+    assert "eth_" not in constraints_text(plain.fpga)
+    assert wanted.network == ECPIX5.fpga.ethernet.network
+    assert wanted.parameters.network
+    assert wanted.fpga == ECPIX5.fpga
+
+
 def test_buses_of_the_top_have_their_widths():
     text = top_verilog(ECPIX5.fpga, bus_bits=128, address_bits=29, pll=None)
     widths = {name: int(high) + 1 for high, name in re.findall(r"wire \[(\d+):0\] axi_(\w+);", text)}

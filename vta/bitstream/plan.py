@@ -37,7 +37,7 @@ class Plan:
     jobs: int
     """Attempts that run at once."""
     network: Network | None
-    """What the board is called, where it has Ethernet."""
+    """What the board is called, where it is built with Ethernet."""
 
     @property
     def pll(self) -> PllSettings | None:
@@ -80,12 +80,14 @@ def make_plan(
     seed: int = 1,
     attempts: int = 1,
     jobs: int = 1,
+    ethernet: bool = False,
     ip: str = "",
     mac: str = "",
 ) -> Plan:
     """The plan for the core of `hw` on `board`; `clock_mhz`, `ip` and `mac` take the place of what its description says.
 
-    Raises `UsageError` if the board has no section `fpga`, or the bus, the clock or an address does not fit the board.
+    With `ethernet`, or an address, it is reached over the network, too. Raises `UsageError` if the board has no section `fpga`,
+    or the bus, the clock or an address does not fit the board.
     """
     if board.fpga is None:
         raise UsageError(f"board {board.name} is built with its vendor's tools: {board.source} has no section fpga")
@@ -100,21 +102,23 @@ def make_plan(
             f"a clock of {design.clock_mhz:g} MHz is too slow for a serial line of {board.fpga.baud} baud; "
             f"allowed: {_LEAST_CYCLES_OF_A_BIT * board.fpga.baud / 1e6:g} MHz or more"
         )
-    network = _network(board, ip, mac)
+    network = _network(board, ip, mac) if ethernet or ip or mac else None
+    if network is None:
+        board = replace(board, fpga=replace(board.fpga, ethernet=None))
     if network and design.clock_mhz < _LEAST_NETWORK_MHZ:
         raise UsageError(
             f"a clock of {design.clock_mhz:g} MHz is too slow for Ethernet at 1 Gb/s; allowed: {_LEAST_NETWORK_MHZ} MHz or more"
         )
+    assert board.fpga is not None, "only its Ethernet was left out"
     return Plan(board, board.fpga, design, design.hardware(hw), timing, seed, attempts, jobs, network)
 
 
-def _network(board: Board, ip: str, mac: str) -> Network | None:
+def _network(board: Board, ip: str, mac: str) -> Network:
     """The board's names on the network, or those that are given."""
     ethernet = board.fpga and board.fpga.ethernet
     if not ethernet:
-        if ip or mac:
-            raise UsageError(f"board {board.name} has no Ethernet, and so no address {ip or mac}", parameters=("ip", "mac"))
-        return None
+        address = f", and so no address {ip or mac}" if ip or mac else ""
+        raise UsageError(f"board {board.name} has no Ethernet{address}", parameters=("ethernet", "ip", "mac"))
     try:
         return replace(ethernet.network, ip=check_ip(ip or ethernet.network.ip), mac=check_mac(mac or ethernet.network.mac))
     except ValueError as error:

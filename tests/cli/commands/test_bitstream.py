@@ -74,7 +74,11 @@ def test_a_tool_that_fails_is_one_line(flow, tmp_path, capsys):
             "does not fit board ecpix5, LFE5UM5G-85F-8BG554I: by our count it needs 304 DSP of 156 and",
         ),
         (["sim_1x8", "--board", "pynq-z1"], "board pynq-z1 is built with its vendor's tools"),
-        (["sim_1x8", "--board", "ecpix5", "--clock", "20"], "20 MHz is too slow for Ethernet at 1 Gb/s; allowed: 36 MHz or more"),
+        (
+            ["sim_1x8", "--board", "ecpix5", "--ethernet", "--clock", "20"],
+            "20 MHz is too slow for Ethernet at 1 Gb/s; allowed: 36 MHz or more",
+        ),
+        (["sim_1x4", "--board", "ulx3s-85f", "--ethernet"], "board ulx3s-85f has no Ethernet\n"),
         (["sim_1x8", "--board", "ecpix5", "--ip", "10.0.0.0"], "'10.0.0.0' is no address of a board; allowed: one of IPv4"),
         (["sim_1x8", "--board", "ecpix5", "--mac", "01:00:00:00:00:01"], "is no Ethernet address of a board; allowed: six bytes"),
         (["sim_1x4", "--board", "ulx3s-85f", "--ip", "10.0.0.1"], "board ulx3s-85f has no Ethernet, and so no address 10.0.0.1"),
@@ -105,7 +109,7 @@ def test_a_board_file_with_a_mistake_leaves_nothing(tmp_path, capsys, field, val
 def test_missing_tools_are_all_named(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(tools, "_version", lambda package: None)
     monkeypatch.setattr(tools.shutil, "which", lambda name: None)
-    assert main(["bitstream", "build", "sim_1x8", "--board", "ecpix5", "-o", str(tmp_path / "build")]) == 1
+    assert main(["bitstream", "build", "sim_1x8", "--board", "ecpix5", "--ethernet", "-o", str(tmp_path / "build")]) == 1
     missing = "missing: amaranth, litedram, liteeth, yosys, nextpnr-ecp5, ecppack; install with: pip install 'vta[fpga]'"
     assert missing in capsys.readouterr().err
 

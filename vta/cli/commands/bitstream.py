@@ -83,8 +83,9 @@ def _add_build(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="place and route with up to N seeds until the clock is met (default: 1)",
     )
     build.add_argument("--jobs", type=integer(1, _MOST_ATTEMPTS), default=1, metavar="N", help="of them at once (default: 1)")
-    build.add_argument("--ip", default="", metavar="ADDRESS", help="the board's address of IPv4 (default: what its file says)")
-    build.add_argument("--mac", default="", metavar="ADDRESS", help="its Ethernet address (default: what its file says)")
+    build.add_argument("--ethernet", action="store_true", help="reached over Ethernet, too (default: by serial line)")
+    build.add_argument("--ip", default="", metavar="ADDRESS", help="its address of IPv4 (default: what the board's file says)")
+    build.add_argument("--mac", default="", metavar="ADDRESS", help="its Ethernet address (default: what the board's file says)")
     build.set_defaults(run=_build)
     add_json(build)
     add_debug(build)
@@ -114,6 +115,7 @@ def _build(options: argparse.Namespace) -> None:
         seed=options.seed,
         attempts=options.effort,
         jobs=options.jobs,
+        ethernet=options.ethernet,
         ip=options.ip,
         mac=options.mac,
     )
