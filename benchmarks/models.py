@@ -401,6 +401,13 @@ def table(rows: list[Row]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
+def _told_times(path: Path, config: str) -> str:
+    try:
+        return _told_seconds(_command_seconds(path, config))
+    except subprocess.CalledProcessError:
+        return "refused"
+
+
 def _told_seconds(times: CommandSeconds) -> str:
     ours = f"{times.first:.2f}, {times.again:.2f}"
     return ours if times.vela is None else f"{ours}; {times.vela:.2f}"
@@ -446,8 +453,8 @@ def main() -> int:
     if shutil.which("vela") is None:
         print("vela is not on the path (pip install ethos-u-vela): its times are left out", file=sys.stderr)
     if options.times:
-        found = {entry.file: _command_seconds(options.models / entry.file, options.config) for entry in chosen(options)}
-        print("\n".join(f"| {file} | {_told_seconds(times)} |" for file, times in found.items()))
+        for entry in chosen(options):
+            print(f"| {entry.file} | {_told_times(options.models / entry.file, options.config)} |", flush=True)
         return 0
     rows = [measure(options.models, entry, options.samples, options.config) for entry in chosen(options)]
     if options.json:
