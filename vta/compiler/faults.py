@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 
 from vta.codegen.region_program import MOVE_SUFFIX
+from vta.compiler.placements import MOST_NAMED
 from vta.errors import CompilerFaultWarning
 from vta.ir.graph import Node
 from vta.isa.findings import Finding
@@ -16,8 +17,6 @@ from vta.tile.region_lowering import TileRegion, operator_names
 
 __all__ = ["fault_of", "fault_of_program"]
 
-_NAMED = 6
-"""Operators that a message names."""
 _STACK = 6
 """Frames from the warning to who called the compiler."""
 
@@ -34,8 +33,8 @@ def fault_of_program(tile: TileRegion, program: Program, findings: Sequence[Find
 def fault_of(tile: TileRegion, found: str, concerned: Sequence[FusedOperator] = ()) -> dict[Node, Reason]:
     """Warn of a region without a right program; returns why the results of what is `concerned`, or all, are left to the host."""
     operators = concerned or tile.source.operators
-    named = ", ".join(fused.label for fused in operators[:_NAMED])
-    more = f" and {len(operators) - _NAMED} more" if len(operators) > _NAMED else ""
+    named = ", ".join(fused.label for fused in operators[:MOST_NAMED])
+    more = f" and {len(operators) - MOST_NAMED} more" if len(operators) > MOST_NAMED else ""
     text = f"fault of the compiler, please report it: in the program of {tile.region.name}: {found}"
     warnings.warn(f"{text}; on the host instead: {named}{more}", CompilerFaultWarning, stacklevel=_STACK)
     return {fused.result: Reason("compiler_fault", text, fused.anchor) for fused in operators}

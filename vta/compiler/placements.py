@@ -12,9 +12,9 @@ from vta.ir.graph import Graph
 from vta.partition.fused.fused_operator import FusedOperator, is_view, view_source
 from vta.partition.partition import Partition
 
-__all__ = ["placements_of", "require_no_host"]
+__all__ = ["MOST_NAMED", "placements_of", "require_no_host"]
 
-_NAMED = 6
+MOST_NAMED = 6
 """Operators that a message names."""
 
 
@@ -42,6 +42,6 @@ def require_no_host(placements: tuple[Placement, ...], targets: TargetList) -> N
     """Raise `CompileError` naming what would run on a host that is not among `targets`."""
     left = [placement for placement in placements if placement.where == HOST]
     if left:
-        named = "; ".join(f"{placement.layer} ({placement.op}): {placement.reason}" for placement in left[:_NAMED])
-        more = f"; and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        named = "; ".join(f"{placement.layer} ({placement.op}): {placement.reason}" for placement in left[:MOST_NAMED])
+        more = f"; and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
         raise CompileError(f"target {targets}: a host, such as llvm, is needed for {named}{more}")

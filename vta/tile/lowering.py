@@ -31,8 +31,9 @@ from vta.partition.fused.fused_operator import (
 )
 from vta.tile.accumulator_init import with_accumulator_init
 from vta.tile.copy_elision import with_elided_copies
+from vta.tile.digits import DIGIT_BITS, bits_of_fewest_digits, digits_of, radix_digits
 from vta.tile.gemm_operator import GemmOperator, OutputPadding
-from vta.tile.gemm_term import GemmTerm, RadixDigit, kept_blocks
+from vta.tile.gemm_term import GemmTerm, kept_blocks
 from vta.tile.operator import Tensor, TileOperator
 from vta.tile.registry import TensorOf, template_builder
 from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Requantization, Step, TensorOperand
@@ -41,10 +42,6 @@ __all__ = ["constant_operand", "epilogue_of", "operator_of", "packed_tensor", "p
 
 Array = NDArray[Any]
 
-_DIGIT_BITS = 8
-_ALL_DIGIT_BITS = range(_DIGIT_BITS, 15)
-"""Digits fit 8 bits all the same: factors that are chosen so have fewer."""
-_MANY = 1 << 20
 _SHIFT_MASK, _ONCE_BIT, _BYTES = 0x3F, 6, (8, 16, 24)
 """Where the control word of REQUANTIZE has its fields."""
 _IMMEDIATE = range(-(1 << 15), 1 << 15)
@@ -127,7 +124,8 @@ class _Builder:
                 scaled.append((source, self._factor(op, factor_node)))
             else:
                 rest.append(step)
-        bits = self._digit_bits([factor for _, factor in scaled])
+        wide = self._hw.capabilities.requantize and len(scaled) > 1
+        bits = bits_of_fewest_digits([factor for _, factor in scaled]) if wide else DIGIT_BITS
         for source, factor in scaled:
             self._spread(digits, source, factor, bits)
         converted = self.steps(rest)
@@ -137,7 +135,7 @@ class _Builder:
             name=name,
             kind=kind,
             output=output,
-            digits=_radix_digits(digits, bits),
+            digits=radix_digits(digits, bits),
             epilogue=converted,
             macs=macs,
             output_padding=padding,
@@ -284,21 +282,11 @@ class _Builder:
         values = node.value.astype(np.int64).reshape(-1)
         return np.left_shift(np.int64(1), values) if op == ops.LEFT_SHIFT else values
 
-    def _digit_bits(self, factors: Sequence[NDArray[np.int64]]) -> int:
-        """The bits of a digit with which factors have the fewest that are not zero; 8 without a requantize unit."""
-        if not self._hw.capabilities.requantize or len(factors) < 2:
-            return _DIGIT_BITS
-        return min(_ALL_DIGIT_BITS, key=lambda bits: sum(_digit_count(factor, bits) for factor in factors))
-
-    def _identity(self, node: Node, factor: NDArray[np.int64], bits: int = _DIGIT_BITS) -> list[tuple[int, GemmTerm]]:
+    def _identity(self, node: Node, factor: NDArray[np.int64], bits: int = DIGIT_BITS) -> list[tuple[int, GemmTerm]]:
         """Terms that add factor * node, each with its digit of so many bits, -128..127; a factor of 0 gives a term too."""
         source = self._tensor_of(node)
         alone = is_channelwise(node.shape, self._fused.unpadded.shape)
-        rest = factor.astype(np.int64)
-        digits = []
-        while rest.any():
-            digits.append(_lowest_digit(rest, bits))
-            rest = (rest - digits[-1]) >> bits
+        digits = [low.astype(np.int8) for low in digits_of(factor, bits)]
         kept = [(digit, low) for digit, low in enumerate(digits) if low.any()] or [(0, np.zeros(1, np.int8))]
         return [(digit, self._transfer(source, self._scaling_blocks(low), alone=alone)) for digit, low in kept]
 
@@ -313,7 +301,7 @@ class _Builder:
             return np.diag(np.repeat(values[0], self._hw.block))[None, None, None, None]
         return self._diagonal_blocks(values[:, None, None, None])
 
-    def _spread(self, digits: list[list[GemmTerm]], node: Node, factor: NDArray[np.int64], bits: int = _DIGIT_BITS) -> None:
+    def _spread(self, digits: list[list[GemmTerm]], node: Node, factor: NDArray[np.int64], bits: int = DIGIT_BITS) -> None:
         for digit, term in self._identity(node, factor, bits):
             while len(digits) <= digit:
                 digits.append([])
@@ -335,7 +323,7 @@ class _Builder:
             self._spread(digits, source, self._factor(op, factor))
             rescale = rescaled_operand(operand)
             own = () if rescale is None else (self._requantization(rescale),)
-            return [Step(_ALU[step.op], TensorOperand(_radix_digits(digits), own))]
+            return [Step(_ALU[step.op], TensorOperand(radix_digits(digits), own))]
         assert operand.value is not None
         values = operand.value.astype(np.int64).reshape(-1)
         if step.op == ops.RIGHT_SHIFT:
@@ -409,37 +397,6 @@ def control_words(attrs: RescaleAttributes, shift: NDArray[np.int64]) -> NDArray
 def _constant_operand(step: Node) -> Node | None:
     operand = value_and_operand(step)[1]
     return operand if operand is not None and operand.op == ops.CONSTANT else None
-
-
-def _lowest_digit(values: NDArray[np.int64], bits: int) -> NDArray[np.int8]:
-    """The lowest digit of each value, around zero, which fits 8 bits: see `_digit_count`."""
-    return ((values + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)).astype(np.int8)
-
-
-def _digit_count(values: NDArray[np.int64], bits: int) -> int:
-    """How many digits are not zero for some value; more than there can be where one is beyond 8 bits."""
-    count, rest = 0, values.astype(np.int64)
-    while rest.any():
-        digit = (rest + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
-        if (digit.astype(np.int8) != digit).any():
-            return _MANY
-        count, rest = count + bool(digit.any()), (rest - digit) >> bits
-    return count
-
-
-def _radix_digits(digits: list[list[GemmTerm]], bits: int = _DIGIT_BITS) -> tuple[RadixDigit, ...]:
-    """Horner's scheme over digits of so many bits, highest first; empty digits only lengthen the shift."""
-    result: list[RadixDigit] = []
-    shift = 0
-    for terms in reversed(digits):
-        if terms:
-            result.append(RadixDigit(shift if result else 0, tuple(terms)))
-            shift = 0
-        shift += bits
-    shift -= bits
-    if shift and result:
-        result.append(RadixDigit(shift, ()))
-    return tuple(result)
 
 
 def _groups_fill_blocks(weights: NDArray[np.int8], groups: int, block: int) -> bool:
