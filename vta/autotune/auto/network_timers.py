@@ -7,10 +7,6 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from vta.host.gpu.drivers.device import GpuDevice
 from vta.ir.graph import Graph
@@ -18,13 +14,13 @@ from vta.records.gpu.schedules import best_schedules
 from vta.records.log import RecordLog
 from vta.records.record import Record
 from vta.runtime.artifact.gpu_host import GpuScheduleChoice
+from vta.runtime.evaluation.random_inputs import any_value, random_inputs
 from vta.runtime.host_part.gpu_kernels import gpu_seconds
 from vta.runtime.host_part.host_graph import host_graph
 from vta.runtime.host_part.host_options import HostOptions
 
 __all__ = ["CpuNetworkTimer", "GpuNetworkTimer"]
 
-Array = NDArray[Any]
 _FEWEST_TURNS = 5
 
 
@@ -35,7 +31,7 @@ class CpuNetworkTimer:
         """Runs of the choices that are compared take so many seconds together, at least."""
         self._graph = graph
         self._seconds = seconds
-        self._feed = _random_inputs(graph)
+        self._feed = random_inputs(graph, 0, any_value)
 
     def seconds(self, choices: Sequence[Sequence[Record]]) -> list[float]:
         """See `NetworkTimer.seconds`: by the thread's own clock."""
@@ -65,7 +61,7 @@ class GpuNetworkTimer:
         self._graph = graph
         self._device = device
         self._seconds = seconds
-        self._feed = _random_inputs(graph)
+        self._feed = random_inputs(graph, 0, any_value)
 
     def seconds(self, choices: Sequence[Sequence[Record]]) -> list[float]:
         """See `NetworkTimer.seconds`: by the device's own clock."""
@@ -88,14 +84,3 @@ def _in_turns(runs: Sequence[Callable[[], float]], seconds: float) -> list[float
             least[at] = min(least[at], run())
         turns += 1
     return least
-
-
-def _random_inputs(graph: Graph) -> dict[str, Array]:
-    rng = np.random.default_rng(0)
-    return {node.name: _values(rng, node.shape, node.dtype) for node in graph.inputs}
-
-
-def _values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    if dtype.startswith("float"):
-        return rng.standard_normal(shape).astype(dtype)
-    return rng.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype)
