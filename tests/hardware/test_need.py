@@ -37,8 +37,8 @@ def test_the_count_is_that_of_yosys_here(tmp_path):
     """The same with the tool, where it is installed, for a core that does not take it long."""
     pytest.importorskip("amaranth")
     from vta.hardware.emit import emit_verilog
-    from vta.hardware.synthesis import count_cells
-    from vta.hardware.yosys import find_yosys
+    from vta.hardware.synthesis.core import count_cells
+    from vta.hardware.synthesis.yosys import find_yosys
 
     try:
         find_yosys()

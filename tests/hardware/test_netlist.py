@@ -8,7 +8,7 @@ import pytest
 
 from vta.errors import DeviceError
 from vta.hardware.netlist import ecp5_netlist
-from vta.hardware.yosys import find_yosys
+from vta.hardware.synthesis.yosys import find_yosys
 
 SOURCE = """
 module vta(

@@ -28,7 +28,7 @@ from vta.boards.manifest import checksum
 from vta.boards.package import BuildRecord, Package
 from vta.files.atomic_file import make_folder, write_whole
 from vta.hardware.sources import hardware_digest
-from vta.hardware.synthesis import without_first_contents
+from vta.hardware.synthesis.core import without_first_contents
 from vta.support.dataclass import dataclass
 
 __all__ = ["Built", "build_bitstream"]

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from vta.boards.description import Board
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
-from vta.hardware.estimate import estimate, synthesized
 from vta.hardware.need import need_of, shortfalls
-from vta.hardware.synthesis import Resources
+from vta.hardware.synthesis.estimate import estimate, synthesized
+from vta.hardware.synthesis.resources import Resources
 from vta.support.dataclass import dataclass
 
 __all__ = ["CoreFit", "core_fit", "core_fits"]
@@ -48,7 +48,7 @@ def core_fit(name: str, hw: HardwareConfig, board: Board, timing: TimingParamete
     """The core of `hw`, which is called `name`, on a board whose capacity is known."""
     assert board.capacity is not None, "whoever asks has made sure of it"
     need = need_of(hw, timing, board.family, board.capacity)
-    source, found = "synthesised", synthesized(hw, board.family, timing)
+    source, found = "synthesised", synthesized(hw, board, timing)
     if found is None:
         source, found = "estimated", estimate(hw, board, timing)
     if found is None:

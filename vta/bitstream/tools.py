@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from vta.errors import DeviceError
+from vta.hardware.synthesis.yosys import find_yosys
 from vta.hardware.verilator.toolchain import Tool
-from vta.hardware.yosys import find_yosys
 from vta.support.dataclass import dataclass
 
 __all__ = ["Toolset", "build_tools", "find_tools", "further_tools"]

@@ -10,7 +10,7 @@ from vta.config.timing import TimingParameters
 
 __all__ = ["PLAIN", "Fabric", "fabrics_for"]
 
-_DSP48_FAMILIES = ("xilinx", "zynq-7000", "zynq-ultrascale+")
+_DSP48_FAMILIES = ("xilinx", "ultrascale", "zynq-7000", "zynq-ultrascale+")
 _BANKS = (2, 4)
 _LEAST_ROWS = 2
 """Of a bank."""

@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from vta.hardware.synthesis import without_first_contents
-from vta.hardware.yosys import find_yosys, run_yosys
+from vta.hardware.synthesis.core import without_first_contents
+from vta.hardware.synthesis.yosys import find_yosys, run_yosys
 
 __all__ = ["ecp5_netlist"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.hdl import Module, Signal
 
-from vta.hardware.yosys import find_yosys
+from vta.hardware.synthesis.yosys import find_yosys
 
 _TOP = "proof"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, output_file
 from vta.cli.terminal.output import Output, count
 from vta.files.atomic_file import write_whole
+from vta.hardware.synthesis.resources import FAMILIES
+from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from vta.boards.description import Board
     from vta.config.hardware import HardwareConfig
     from vta.config.timing import TimingParameters
+    from vta.hardware.fabric import Fabric
 
 __all__ = ["register"]
-
-FAMILIES = ("xilinx", "ecp5")
 
 _EXAMPLES = """\
 examples:
@@ -48,7 +48,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     emit.add_argument("--family", choices=FAMILIES, default="", help="build it as for these FPGAs (default: for any)")
     emit.set_defaults(run=_emit)
     synth = actions.add_parser("synth", help="synthesise the core with Yosys and print what it takes of an FPGA")
-    synth.add_argument("--family", choices=FAMILIES, default="xilinx", help="xilinx: 7-series (default); ecp5: Lattice ECP5")
+    target = synth.add_mutually_exclusive_group()
+    target.add_argument("--family", choices=FAMILIES, default="xilinx", help="xilinx: 7-series (default)")
+    target.add_argument("--board", metavar="BOARD", help="family and bus of this board, and built so that it fits its FPGA")
     synth.add_argument("-o", "--output", type=output_file, metavar="FILE.json", help="also write it as a report, for estimates")
     synth.set_defaults(run=_synth)
     package = actions.add_parser("package", help="write what the vendor's tools build a board's bitstream from")
@@ -88,8 +90,9 @@ def _doctor(options: argparse.Namespace) -> None:
 
 def _emit(options: argparse.Namespace) -> None:
     output = Output(options.json)
-    hw, timing, text = _verilog(options, options.family)
-    write_whole(options.output, text, "the Verilog")
+    core = _core(options)
+    hw, timing = core.hw, core.timing
+    write_whole(options.output, core.verilog, "the Verilog")
     output.line(f"{options.output}: the core of {hw.bitstream} on a {timing.bus_bits}-bit bus, top module vta")
     output.result({"file": str(options.output), "bitstream": hw.bitstream, "timing": timing.to_json(), "top": "vta"})
 
@@ -133,34 +136,32 @@ def _capacity(board: Board) -> str:
 
 
 def _synth(options: argparse.Namespace) -> None:
-    from vta.hardware.synthesis import synthesize
-    from vta.hardware.synthesis_report import SynthesisReport
-    from vta.hardware.yosys import find_yosys
+    from vta.hardware.synthesis.core import synthesize
+    from vta.hardware.synthesis.report import SynthesisReport
+    from vta.hardware.synthesis.yosys import find_yosys
     from vta.support.table import make_table
 
     output = Output(options.json)
     find_yosys()
     with output.progress() as progress:
         progress("writing Verilog")
-        hw, timing, text = _verilog(options, options.family)
-        progress("synthesising")
-        started = time.perf_counter()
-        result = synthesize(text, options.family)
+        core = _core(options)
+        result = synthesize(core.verilog, core.family, progress)
+    hw, timing = core.hw, core.timing
     if options.output:
-        seconds = round(time.perf_counter() - started, 1)
-        report = SynthesisReport(hw, timing, options.family, seconds, result.units)
+        report = SynthesisReport(hw, timing, core.family, result.seconds, result.units, core.fabric)
         write_whole(options.output, json.dumps(report.to_json(), indent=2) + "\n", "the report of the synthesis")
     rows = [(name, *(f"{value:g}" for value in asdict(unit).values())) for name, unit in result.units.items()]
     total = ("total", *(f"{value:g}" for value in asdict(result.total).values()))
     output.show(make_table(("unit", "LUT", "FF", "DSP", "BRAM"), [*rows, total]))
     output.line(
-        f"{hw.bitstream}, {timing.bus_bits}-bit bus, {options.family}: {count(result.multipliers, 'GEMM multiplier')}; "
+        f"{hw.bitstream}, {timing.bus_bits}-bit bus, {core.family}: {count(result.multipliers, 'GEMM multiplier')}; "
         "no latches, no combinational loops"
     )
     output.result(
         {
             "bitstream": hw.bitstream,
-            "family": options.family,
+            "family": core.family,
             "timing": timing.to_json(),
             "units": {name: asdict(unit) for name, unit in result.units.items()},
             "total": asdict(result.total),
@@ -169,15 +170,35 @@ def _synth(options: argparse.Namespace) -> None:
     )
 
 
-def _verilog(options: argparse.Namespace, family: str) -> tuple[HardwareConfig, TimingParameters, str]:
+@dataclass(frozen=True)
+class _Core:
+    hw: HardwareConfig
+    timing: TimingParameters
+    family: str
+    fabric: Fabric
+    verilog: str
+
+
+def _core(options: argparse.Namespace) -> _Core:
+    """The core of a config, built for a family of FPGAs or for a board's."""
+    from dataclasses import replace
+
+    from vta.boards.files import find_board
     from vta.config.hardware import load_config
     from vta.config.timing import load_timing, timing_of
     from vta.hardware.verilator.toolchain import require_amaranth
 
     hw = load_config(options.config)
+    board = find_board(options.board) if getattr(options, "board", None) else None
     timing = load_timing(options.timing, hw) if options.timing else timing_of(hw)
+    if board is not None and not options.timing:
+        timing = replace(timing, bus_bits=board.core_design().bus_bits)
     require_amaranth()
     from vta.hardware.emit import emit_verilog
     from vta.hardware.fabric import fabrics_for
+    from vta.hardware.need import fabric_of
+    from vta.hardware.synthesis.resources import family_of
 
-    return hw, timing, emit_verilog(hw, timing, fabrics_for(family, hw, timing)[0])
+    family = options.family if board is None else family_of(board.family)
+    fabric = fabrics_for(family, hw, timing)[0] if board is None else fabric_of(hw, timing, board.family, board.capacity)
+    return _Core(hw, timing, family, fabric, emit_verilog(hw, timing, fabric))

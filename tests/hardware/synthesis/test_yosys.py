@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from vta.errors import DeviceError
-from vta.hardware.yosys import run_yosys
+from vta.hardware.synthesis.yosys import run_yosys
 
 
 def test_what_a_signal_ended_names_the_signal(tmp_path):

@@ -1,6 +1,6 @@
 """Lanes that are the same but for their names and for the numbers of ports without names."""
 
-from vta.hardware.same_modules import MODULE, merged
+from vta.hardware.synthesis.same_modules import MODULE, merged
 
 
 def lane(index: int, number: int, operation: str = "~") -> str:

@@ -3,8 +3,9 @@
 import pytest
 
 from vta.errors import DeviceError
-from vta.hardware.synthesis import FAMILIES, Resources, Synthesis, synthesize
-from vta.hardware.yosys import find_yosys
+from vta.hardware.synthesis.core import Synthesis, synthesize
+from vta.hardware.synthesis.resources import FAMILIES, Resources
+from vta.hardware.synthesis.yosys import find_yosys
 
 CORE = r"""
 module vta(input clk, input [7:0] a, input [7:0] b, input [9:0] row, output [17:0] sum, output reg [31:0] word);
@@ -72,4 +73,4 @@ def test_unsound_cores_are_refused(text):
 
 def test_sums():
     units = {"load": Resources(lut=1, ff=2), "gemm": Resources(lut=3, dsp=1, bram=0.5)}
-    assert Synthesis("ecp5", units, 1).total == Resources(4, 2, 1, 0.5)
+    assert Synthesis("ecp5", units, 1, 0.5).total == Resources(4, 2, 1, 0.5)
