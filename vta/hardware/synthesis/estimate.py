@@ -22,7 +22,11 @@ from vta.support.dataclass import dataclass
 
 __all__ = ["UNITS", "Estimator", "estimate", "left_out_errors", "synthesized"]
 
+_USUAL_BITS = 64
+"""Of a beat, on most boards."""
 _OPTIONS = ("requantize_unit", "table_unit", "depthwise_unit")
+_STANDS_IN = {"ultrascale": "xilinx"}
+"""Whose reports serve for another family, too: both have the same look-up tables and the same registers."""
 _FEW_BANKS = 2
 """Of the accumulator; with more there is more to choose among."""
 
@@ -46,13 +50,18 @@ class _Sizes:
         return self.lanes * self.hw.block
 
     @property
-    def word(self) -> int:
-        """Bits of a beat."""
-        return self.timing.bus_bits
+    def wider(self) -> float:
+        """By how much a beat is wider than one of 64 bits, as a share of it; so that a term of it says nothing where none is."""
+        return self.timing.bus_bits / _USUAL_BITS - 1
 
     def span(self, memory: MemoryType) -> int:
         """Bits of a beat or of an element of `memory`, whichever is larger."""
-        return max(self.word, 8 * self.hw.elem_bytes(memory))
+        return max(self.timing.bus_bits, 8 * self.hw.elem_bytes(memory))
+
+    def rotation(self, memory: MemoryType, moved_as: MemoryType | None = None) -> int:
+        """Bits that choose among banks, in as many steps as their number has bits; there is a bank for each element of a beat."""
+        banks = max(1, self.timing.bus_bytes // self.hw.elem_bytes(moved_as or memory))
+        return 8 * self.hw.elem_bytes(memory) * banks * (banks.bit_length() - 1)
 
     @property
     def requantizing(self) -> int:
@@ -83,18 +92,18 @@ class _Sizes:
 UNITS: Mapping[str, Callable[[_Sizes], tuple[float, ...]]] = {
     "gemm": lambda sizes: (sizes.products, sizes.lanes, sizes.depthwise),
     "alu": lambda sizes: (sizes.lanes, sizes.requantizing, sizes.split),
-    "acc memory": lambda sizes: (sizes.lanes, max(32 * sizes.lanes, 4 * sizes.word), sizes.banked),
-    "uop memory": lambda sizes: (1, sizes.word),
+    "acc memory": lambda sizes: (sizes.lanes, sizes.rotation(MemoryType.ACC, MemoryType.ACC_8BIT), sizes.banked),
+    "uop memory": lambda sizes: (1, sizes.wider),
     "table memory": lambda sizes: (sizes.hw.table_unit, sizes.looking_up),
-    "compute": lambda sizes: (1, sizes.lanes, sizes.word, sizes.hw.requantize_unit, sizes.requantizing, sizes.depthwise),
+    "compute": lambda sizes: (1, sizes.lanes, sizes.wider, sizes.hw.requantize_unit, sizes.requantizing, sizes.depthwise),
     "control": lambda sizes: (1, sizes.hw.requantize_unit),
-    "inp memory": lambda sizes: (1, sizes.span(MemoryType.INP), sizes.hw.depthwise_unit, sizes.depthwise),
+    "inp memory": lambda sizes: (1, sizes.rotation(MemoryType.INP), sizes.hw.depthwise_unit, sizes.depthwise),
     "wgt memory": lambda sizes: (1, sizes.span(MemoryType.WGT)),
-    "out memory": lambda sizes: (1, sizes.span(MemoryType.OUT)),
-    "fetch": lambda sizes: (1, sizes.word),
-    "load": lambda sizes: (1, sizes.word, sizes.span(MemoryType.WGT), sizes.hw.depthwise_unit),
-    "store": lambda sizes: (1, sizes.word),
-    "read port": lambda sizes: (1, sizes.word),
+    "out memory": lambda sizes: (1, sizes.span(MemoryType.OUT), sizes.rotation(MemoryType.OUT)),
+    "fetch": lambda sizes: (1, sizes.wider),
+    "load": lambda sizes: (1, sizes.wider, sizes.span(MemoryType.WGT), sizes.hw.depthwise_unit),
+    "store": lambda sizes: (1, sizes.wider),
+    "read port": lambda sizes: (1, sizes.wider),
 }
 """Of each unit, what its look-up tables and flip-flops are sums of."""
 
@@ -141,7 +150,7 @@ def _fitted(reports: list[SynthesisReport], unit: str, kind: str) -> np.ndarray:
 @cache
 def _estimator(family: str) -> Estimator | None:
     """That of a family of synthesis; None without reports of it."""
-    reports = [report for report in reported_cores() if report.family == family]
+    reports = [report for report in reported_cores() if report.family in (family, _STANDS_IN.get(family))]
     return Estimator(reports) if reports else None
 
 
