@@ -150,11 +150,13 @@ def test_the_clock_is_the_least_that_is_said_of_a_design(tmp_path):
 
 
 def test_a_core_that_needs_more_than_the_board_has_is_illegal_with_the_numbers(tmp_path, monkeypatch):
-    from vta.bitstream import fits
+    from vta.hardware.synthesis import estimate
     from vta.hardware.synthesis.resources import Resources
 
-    monkeypatch.setattr(fits, "synthesized", lambda *core: None)
-    monkeypatch.setattr(fits, "estimate", lambda hw, board, timing: Resources(lut=60_000 if timing.bus_bits == 128 else 9_000))
+    monkeypatch.setattr(estimate, "synthesized", lambda *core: None)
+    monkeypatch.setattr(
+        estimate, "estimate", lambda hw, board, timing: Resources(lut=60_000 if timing.bus_bits == 128 else 9_000)
+    )
     text = f"config: {{LOG_BLOCK: [4, 5]}}\ntiming: {{bus_bits: [64, 128]}}\nboard: pynq-z1\nworkloads: ['{WORKLOAD}']\n"
     (tmp_path / "s.yaml").write_text(text)
     designs, illegal = expand(load_spec(tmp_path / "s.yaml"))

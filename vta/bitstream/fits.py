@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from vta.boards.description import Board
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
-from vta.hardware.need import need_of, shortfalls
-from vta.hardware.synthesis.estimate import estimate, synthesized
+from vta.hardware.need import need_of
+from vta.hardware.synthesis.estimate import known_logic, too_much
 from vta.hardware.synthesis.resources import Resources
 from vta.support.dataclass import dataclass
 
@@ -48,13 +48,7 @@ def core_fit(name: str, hw: HardwareConfig, board: Board, timing: TimingParamete
     """The core of `hw`, which is called `name`, on a board whose capacity is known."""
     assert board.capacity is not None, "whoever asks has made sure of it"
     need = need_of(hw, timing, board.family, board.capacity)
-    source, found = "synthesised", synthesized(hw, board, timing)
-    if found is None:
-        source, found = "estimated", estimate(hw, board, timing)
-    if found is None:
-        source, found = "counted", Resources()
-    short = list(shortfalls(need, board.capacity, board.family))
-    if found.lut > board.capacity.luts:
-        short.insert(0, f"{found.lut:g} LUT ({source}) of {board.capacity.luts}")
-    resources = Resources(lut=found.lut, ff=found.ff, dsp=need.dsp, bram=need.block_memories)
-    return CoreFit(name, board.name, source, resources, tuple(short))
+    source, found = known_logic(hw, board, timing)
+    logic = found or Resources()
+    resources = Resources(lut=logic.lut, ff=logic.ff, dsp=need.dsp, bram=need.block_memories)
+    return CoreFit(name, board.name, source, resources, tuple(too_much(hw, board, timing)))

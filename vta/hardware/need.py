@@ -1,6 +1,6 @@
 """What a core needs of an FPGA, by counting: DSP blocks and block memories. Yosys finds the same (docs/rtl.md).
 
-Logic is not estimated: its amount depends on the tools, and no shipped config is short of it where the rest fits.
+Logic is not counted: its amount depends on the tools. `vta.hardware.synthesis` measures and estimates it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from vta.config.timing import TimingParameters
 from vta.hardware.fabric import Fabric, fabrics_for
 from vta.isa import INSTRUCTION_BYTES
 
-__all__ = ["CYCLONE", "Need", "described", "fabric_of", "need_of", "shortfalls"]
+__all__ = ["CYCLONE", "Need", "described", "fabric_of", "logic_name", "need_of", "shortfalls"]
 
 CYCLONE = "cyclone-v"
 ECP5 = "ecp5"
@@ -107,6 +107,11 @@ def _need(hw: HardwareConfig, timing: TimingParameters, fabric: Fabric, family: 
             ultra_rams += more
             del placed[index]
     return Need(_dsp(hw, fabric, family), sum(placed.values()), ultra_rams)
+
+
+def logic_name(family: str) -> str:
+    """What look-up tables are counted in."""
+    return "ALM" if family == CYCLONE else "LUT"
 
 
 def _memory_of(family: str) -> str:

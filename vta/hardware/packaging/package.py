@@ -11,8 +11,9 @@ from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.errors import ConfigError, UsageError
 from vta.files.atomic_file import make_folder, write_whole
-from vta.hardware.need import Need, described, fabric_of, need_of, shortfalls
+from vta.hardware.need import Need, described, fabric_of, need_of
 from vta.hardware.packaging.shell import platform_designer_component, shell_verilog
+from vta.hardware.synthesis.estimate import too_much
 
 __all__ = ["check_fits", "package_files", "write_package"]
 
@@ -42,16 +43,19 @@ def write_package(
 def check_fits(board: Board, hw: HardwareConfig, timing: TimingParameters, others: Iterable[HardwareConfig] = ()) -> Need | None:
     """What the core of `hw` needs of the board's FPGA by our count; None if the board's description does not say what it has.
 
-    Raises `UsageError` with the numbers if that is more than there is, naming the largest of `others` that fit.
+    Raises `UsageError` with the numbers if that is more than there is, or if look-up tables are, as far as they are known; it
+    names the largest of `others` that fit.
     """
     if board.capacity is None:
         return None
-    need = need_of(hw, timing, board.family, board.capacity)
-    short = shortfalls(need, board.capacity, board.family)
+    short = too_much(hw, board, timing)
     if not short:
-        return need
-    needs = {other.bitstream: need_of(other, timing, board.family, board.capacity) for other in others}
-    fitting = {name: less for name, less in needs.items() if not shortfalls(less, board.capacity, board.family)}
+        return need_of(hw, timing, board.family, board.capacity)
+    fitting = {
+        other.bitstream: need_of(other, timing, board.family, board.capacity)
+        for other in others
+        if not too_much(other, board, timing)
+    }
     largest = sorted(fitting, key=lambda name: -fitting[name].dsp)[:_MOST_NAMED]
     named = ", ".join(f"{name} ({described(fitting[name], board.family)})" for name in largest)
     raise UsageError(

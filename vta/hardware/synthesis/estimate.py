@@ -15,12 +15,12 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
 from vta.hardware.fabric import Fabric
-from vta.hardware.need import fabric_of, need_of
+from vta.hardware.need import fabric_of, logic_name, need_of, shortfalls
 from vta.hardware.synthesis.report import SynthesisReport, reported_cores
 from vta.hardware.synthesis.resources import Resources, family_of
 from vta.support.dataclass import dataclass
 
-__all__ = ["UNITS", "Estimator", "estimate", "left_out_errors", "synthesized"]
+__all__ = ["UNITS", "Estimator", "estimate", "known_logic", "left_out_errors", "reports_for", "synthesized", "too_much"]
 
 _USUAL_BITS = 64
 """Of a beat, on most boards."""
@@ -150,8 +150,13 @@ def _fitted(reports: list[SynthesisReport], unit: str, kind: str) -> np.ndarray:
 @cache
 def _estimator(family: str) -> Estimator | None:
     """That of a family of synthesis; None without reports of it."""
-    reports = [report for report in reported_cores() if report.family in (family, _STANDS_IN.get(family))]
+    reports = reports_for(family)
     return Estimator(reports) if reports else None
+
+
+def reports_for(family: str) -> list[SynthesisReport]:
+    """The reports that estimates for a family of synthesis are fitted to."""
+    return [report for report in reported_cores() if report.family in (family, _STANDS_IN.get(family))]
 
 
 def left_out_errors(reports: Sequence[SynthesisReport]) -> dict[str, tuple[float, float]]:
@@ -179,6 +184,32 @@ def synthesized(hw: HardwareConfig, board: Board, timing: TimingParameters) -> R
         if same and report.family == family_of(board.family):
             return report.total
     return None
+
+
+def known_logic(hw: HardwareConfig, board: Board, timing: TimingParameters) -> tuple[str, Resources | None]:
+    """What the core takes of the FPGA of `board`, and where that comes from.
+
+    That is ``synthesised``, ``estimated``, or ``counted``: look-up tables and flip-flops are not known, and None is returned.
+    """
+    found = synthesized(hw, board, timing)
+    if found is not None:
+        return "synthesised", found
+    found = estimate(hw, board, timing)
+    return ("counted" if found is None else "estimated"), found
+
+
+def too_much(hw: HardwareConfig, board: Board, timing: TimingParameters) -> list[str]:
+    """What the core of `hw` needs of which the FPGA of `board` has too little, in words with both numbers.
+
+    [] where it fits, and where the board's description does not say what there is. Logic that is not known is none.
+    """
+    if board.capacity is None:
+        return []
+    short = shortfalls(need_of(hw, timing, board.family, board.capacity), board.capacity, board.family)
+    source, found = known_logic(hw, board, timing)
+    if found is not None and found.lut > board.capacity.luts:
+        short.append(f"{found.lut:g} {logic_name(board.family)} ({source}) of {board.capacity.luts}")
+    return short
 
 
 def estimate(hw: HardwareConfig, board: Board, timing: TimingParameters | None = None) -> Resources | None:

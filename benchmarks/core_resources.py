@@ -1,0 +1,89 @@
+"""Tables of what cores take of FPGAs: those of docs/bitstreams.md and docs/rtl.md, from the reports in bitstreams/reports.
+
+    python -m benchmarks.core_resources
+
+Nothing is synthesised. The first table has look-up tables (ALMs of Cyclone V), DSP blocks and block memories of the shipped
+configs on boards, the second how far estimates are off for cores that they are not fitted to, the third each unit of cores with
+and without options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from vta.bitstream.fits import CoreFit, core_fits
+from vta.boards.files import find_board
+from vta.config.hardware import HardwareConfig
+from vta.hardware.synthesis.estimate import left_out_errors, reports_for
+from vta.hardware.synthesis.report import SynthesisReport, reported_cores
+from vta.hardware.synthesis.resources import FAMILIES
+from vta.hardware.synthesis.units import UNITS
+
+__all__ = ["error_rows", "fit_rows", "markdown", "unit_rows"]
+
+BOARDS = ("pynq-z1", "ultra96", "zcu104", "de10-nano", "ecpix5")
+CONFIGS = ("sim_1x4", "sim_1x8", "sim", "sim_4x8", "sim_1x32", "sim_rq_1x8", "sim_rq")
+
+
+def markdown(rows: Iterable[Sequence[str]]) -> str:
+    """Rows as a table of Markdown; the first one is its head."""
+    head, *others = rows
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *others))
+
+
+def fit_rows() -> list[list[str]]:
+    """A row a config, a column a board."""
+    boards = [find_board(name) for name in BOARDS]
+    found = {(fit.config, fit.board): fit for fit in core_fits({name: HardwareConfig.named(name) for name in CONFIGS}, boards)}
+    rows = [[f"`{config}`", *(_fit_text(found[config, board]) for board in BOARDS)] for config in CONFIGS]
+    return [["config", *BOARDS], *rows]
+
+
+def _fit_text(fit: CoreFit) -> str:
+    known = {"synthesised": f"{fit.resources.lut:,.0f}", "estimated": f"{fit.resources.lut:,.0f} est."}
+    text = f"{known.get(fit.source, '?')} / {fit.resources.dsp:g} / {fit.resources.bram:g}"
+    return text if fit.fits else f"{text} **no**"
+
+
+def error_rows() -> list[list[str]]:
+    """A row a family: how many cores, and the errors of estimates that are fitted to all others."""
+    rows = []
+    for family in FAMILIES:
+        reports = reports_for(family)
+        errors = left_out_errors(reports)
+        for kind, column in (("look-up tables", 0), ("flip-flops", 1)):
+            if errors:
+                found = {name: pair[column] for name, pair in errors.items()}
+                worst = max(found, key=lambda name: abs(found[name]))
+                mean = sum(map(abs, found.values())) / len(found)
+                rows.append([family, str(len(reports)), kind, f"{mean:.1%}", f"{found[worst]:+.1%}", f"`{worst}`"])
+    return [["family", "cores", "of", "mean error", "largest", "of the core"], *rows]
+
+
+def unit_rows(reports: Sequence[SynthesisReport]) -> list[list[str]]:
+    """A row a unit, a column a core: look-up tables / flip-flops / DSP blocks / block memories."""
+    rows = [[unit, *(_unit_text(report, unit) for report in reports)] for unit in UNITS]
+    return [["unit", *(report.config.bitstream for report in reports)], *rows, ["total", *map(_total_text, reports)]]
+
+
+def _unit_text(report: SynthesisReport, unit: str) -> str:
+    found = report.units.get(unit)
+    return "" if found is None else f"{found.lut:,.0f} / {found.ff:,.0f} / {found.dsp:g} / {found.bram:g}"
+
+
+def _total_text(report: SynthesisReport) -> str:
+    total = report.total
+    return f"{total.lut:,.0f} / {total.ff:,.0f} / {total.dsp:g} / {total.bram:g}"
+
+
+def main() -> None:
+    """Print all tables."""
+    print(markdown(fit_rows()), markdown(error_rows()), sep="\n\n")
+    for family in FAMILIES:
+        reports = [report for report in reported_cores() if report.family == family]
+        if reports:
+            print(f"\n{family}\n\n{markdown(unit_rows(reports))}")
+
+
+if __name__ == "__main__":
+    main()
