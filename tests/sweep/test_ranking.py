@@ -54,6 +54,7 @@ def test_with_a_board_the_table_has_what_a_core_takes_of_it():
     assert "DSP" in str(ranking_table(entries))
     values = entry_json(1, entries[0])
     assert (values["dsp"], values["block_memories"] > 100) == (176, True)
+    assert values["lut"] > values["ff"] > 10_000
     assert {entry.design.timing.bus_bits: entry_json(1, entry)["clock_mhz"] for entry in entries} == {64: 100.0, 128: 25.0}
     slow = next(entry for entry in entries if entry.design.timing.bus_bits == 128)
     assert slow.milliseconds == pytest.approx(slow.cycles / 25_000)

@@ -30,6 +30,10 @@ class Effect:
     area: float
     pairs: int
     """Of designs that differ in this key alone."""
+    lut: float | None = None
+    """Look-up tables of the sweep's board; None without one, or where those of a design are not known."""
+    ff: float | None = None
+    """The same of flip-flops."""
 
 
 def main_effects(entries: Sequence[Entry], axes: Mapping[str, Sequence[Any]]) -> list[Effect]:
@@ -59,15 +63,28 @@ def _effect(key: str, before: Any, after: Any, entries: Sequence[Entry]) -> Effe
     cycles, energy, area = (
         _change([(getattr(one, name), getattr(two, name)) for one, two in pairs]) for name in ("cycles", "energy_pj", "area_um2")
     )
-    return Effect(key, before, after, cycles, energy, area, len(pairs))
+    return Effect(key, before, after, cycles, energy, area, len(pairs), _logic(pairs, "lut"), _logic(pairs, "ff"))
 
 
-def _change(pairs: Sequence[tuple[int, int]]) -> float:
+def _logic(pairs: Sequence[tuple[Entry, Entry]], kind: str) -> float | None:
+    """The change of look-up tables or flip-flops."""
+    found = []
+    for pair in pairs:
+        fits = [entry.design.fit for entry in pair]
+        if any(fit is None or fit.source == "counted" for fit in fits):
+            return None
+        before, after = (getattr(fit.resources, kind) for fit in fits if fit is not None)
+        found.append((before, after))
+    return _change(found)
+
+
+def _change(pairs: Sequence[tuple[float, float]]) -> float:
     return exp(sum(log(max(1, after) / max(1, before)) for before, after in pairs) / len(pairs)) - 1
 
 
 def effects_table(effects: Sequence[Effect]) -> Table:
-    """Show what each step does to cycles, energy and area."""
+    """Show what each step does to cycles, energy and area, and to the logic of an FPGA if that is known."""
+    logic = [name for name in ("lut", "ff") if any(getattr(effect, name) is not None for effect in effects)]
     rows = [
         (
             effect.key,
@@ -75,10 +92,14 @@ def effects_table(effects: Sequence[Effect]) -> Table:
             f"{effect.cycles:+.1%}",
             f"{effect.energy:+.1%}",
             f"{effect.area:+.1%}",
+            *(_share(getattr(effect, name)) for name in logic),
             effect.pairs,
         )
         for effect in effects
     ]
-    return replace(
-        make_table(("key", "change", "cycles", "energy", "area", "pairs"), rows, "What each parameter does"), compact=True
-    )
+    headers = ("key", "change", "cycles", "energy", "area", *(name.upper() for name in logic), "pairs")
+    return replace(make_table(headers, rows, "What each parameter does"), compact=True)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.1%}"

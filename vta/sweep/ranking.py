@@ -134,7 +134,7 @@ def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
 
-_SPARE = ("MACs\nbusy", "LUT\nestim.", "TOPS\n/W", "of roof-\nline", "ms")
+_SPARE = ("MACs\nbusy", "FF\nestim.", "LUT\nestim.", "TOPS\n/W", "of roof-\nline", "ms")
 
 
 def ranking_table(entries: Sequence[Entry]) -> Table:
@@ -165,15 +165,17 @@ def _judges_accuracy(entries: Sequence[Entry]) -> bool:
 
 def _resource_headers(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Of what designs take of the board's FPGA, where there is one."""
-    return ("LUT\nestim.", "DSP", "block\nRAM") if entries and entries[0].design.fit is not None else ()
+    return ("LUT\nestim.", "FF\nestim.", "DSP", "block\nRAM") if entries and entries[0].design.fit is not None else ()
 
 
 def _resources(entry: Entry) -> tuple[str, ...]:
     fit = entry.design.fit
     if fit is None:
         return ()
-    lut = "-" if fit.source == "counted" else f"{fit.resources.lut:,}" + ("*" if fit.source == "synthesised" else "")
-    return lut, f"{fit.resources.dsp:,}", f"{fit.resources.bram:g}"
+    logic = (fit.resources.lut, fit.resources.ff)
+    mark = "*" if fit.source == "synthesised" else ""
+    texts = ("-", "-") if fit.source == "counted" else tuple(f"{value:,.0f}{mark}" for value in logic)
+    return (*texts, f"{fit.resources.dsp:,}", f"{fit.resources.bram:g}")
 
 
 def _line(place: int, entry: Entry, keys: Sequence[str]) -> tuple[object, ...]:
@@ -224,12 +226,12 @@ def entry_json(place: int, entry: Entry) -> dict[str, Any]:
 
 
 def _resources_json(design: Design) -> dict[str, Any]:
-    """What a design takes of the board's FPGA; look-up tables are None where they are neither synthesised nor estimated."""
+    """What a design takes of the board's FPGA; logic is None where it is neither synthesised nor estimated."""
     fit = design.fit
     if fit is None:
         return {}
-    lut = None if fit.source == "counted" else fit.resources.lut
-    return {"lut": lut, "lut_source": fit.source, "dsp": fit.resources.dsp, "block_memories": fit.resources.bram}
+    lut, ff = (None, None) if fit.source == "counted" else (fit.resources.lut, fit.resources.ff)
+    return {"lut": lut, "ff": ff, "lut_source": fit.source, "dsp": fit.resources.dsp, "block_memories": fit.resources.bram}
 
 
 def write_ranking(entries: Sequence[Entry], path: Path) -> None:
