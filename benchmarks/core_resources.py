@@ -14,9 +14,10 @@ from collections.abc import Iterable, Sequence
 from vta.bitstream.fits import CoreFit, core_fits
 from vta.boards.files import find_board
 from vta.config.hardware import HardwareConfig
-from vta.hardware.synthesis.estimate import left_out_errors, reports_for
-from vta.hardware.synthesis.report import SynthesisReport, reported_cores
+from vta.hardware.synthesis.estimate import base_of, reports_of
+from vta.hardware.synthesis.report import SynthesisReport
 from vta.hardware.synthesis.resources import FAMILIES
+from vta.hardware.synthesis.terms import left_out_errors
 from vta.hardware.synthesis.units import UNITS
 
 __all__ = ["error_rows", "fit_rows", "markdown", "unit_rows"]
@@ -49,8 +50,8 @@ def error_rows() -> list[list[str]]:
     """A row a family: how many cores, and the errors of estimates that are fitted to all others."""
     rows = []
     for family in FAMILIES:
-        reports = reports_for(family)
-        errors = left_out_errors(reports)
+        reports = reports_of(family)
+        errors = left_out_errors(reports, base_of(family))
         for kind, column in (("look-up tables", 0), ("flip-flops", 1)):
             if errors:
                 found = {name: pair[column] for name, pair in errors.items()}
@@ -80,8 +81,7 @@ def main() -> None:
     """Print all tables."""
     print(markdown(fit_rows()), markdown(error_rows()), sep="\n\n")
     for family in FAMILIES:
-        reports = [report for report in reported_cores() if report.family == family]
-        if reports:
+        if reports := reports_of(family):
             print(f"\n{family}\n\n{markdown(unit_rows(reports))}")
 
 

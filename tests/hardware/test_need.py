@@ -55,7 +55,7 @@ def test_the_count_is_that_of_yosys_here(tmp_path):
 TOO_LARGE = {
     "pynq-z1": {"sim_1x32": "608 DSP of 220 and 188.5 BRAM36 of 140"},
     "ultra96": {"sim_1x32": "608 DSP of 360"},
-    "de10-nano": {"sim_4x8": "134 DSP of 112 and 623 M10K of 557", "sim_1x32": "390 DSP of 112", "sim_rq": "118 DSP of 112"},
+    "de10-nano": {"sim_4x8": "134 DSP of 112 and 627 M10K of 557", "sim_1x32": "390 DSP of 112", "sim_rq": "118 DSP of 112"},
     "kv260": {},
     "zcu104": {},
 }
@@ -88,6 +88,10 @@ def test_every_board_with_every_shipped_config(board, config):
 
 def test_the_count_of_an_ecp5_is_that_of_yosys():
     assert need_of(HardwareConfig.named("sim_1x8"), timing("sim_1x8", 64), "ecp5") == Need(88, 139)
+
+
+def test_the_count_of_a_cyclone_is_that_of_yosys():
+    assert need_of(HardwareConfig.named("sim_1x4"), timing("sim_1x4", 64), "cyclone-v") == Need(12, 76)
 
 
 def test_memories_that_are_too_many_go_to_ultra_ram():

@@ -43,8 +43,8 @@ _WIDTHS = {CYCLONE: _WIDTHS_10K, ECP5: _WIDTHS_18K}
 _ULTRA_RAM = (4096, 72)
 _DISTRIBUTED_ROWS = 64
 """Memories of so few rows are made of look-up tables."""
-_FEWER_DISTRIBUTED = {ECP5: 16}
-"""The same of families whose look-up tables hold less."""
+_FEWER_DISTRIBUTED = {ECP5: 16, CYCLONE: 32}
+"""The same of families whose look-up tables hold less (CV-5V2, MLAB)."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.errors import ConfigError
 from vta.hardware.fabric import PLAIN
-from vta.hardware.synthesis.estimate import UNITS, Estimator, estimate, left_out_errors, reports_for
+from vta.hardware.synthesis.estimate import base_of, estimate, estimator_of, reports_of
 from vta.hardware.synthesis.report import SynthesisReport, read_report
 from vta.hardware.synthesis.resources import FAMILIES, Resources
+from vta.hardware.synthesis.terms import UNITS, Estimator, left_out_errors
 
 GEOMETRIES = [(0, 2, 64), (0, 3, 64), (0, 3, 128), (1, 2, 64), (2, 2, 128)]
 
@@ -55,10 +56,9 @@ def test_options_that_no_report_has_are_not_known():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_cores_that_were_synthesised_are_estimated_within_a_tenth(family):
-    reports = reports_for(family)
-    assert len(reports) >= len(GEOMETRIES)
-    estimator = Estimator(reports)
-    for report in reports:
+    estimator = estimator_of(family)
+    assert estimator is not None
+    for report in reports_of(family):
         found = sum(estimator.logic(report.config, report.timing, report.fabric).values(), Resources())
         assert found.lut == pytest.approx(report.total.lut, rel=0.1)
         assert found.ff == pytest.approx(report.total.ff, rel=0.1)
@@ -66,11 +66,33 @@ def test_the_cores_that_were_synthesised_are_estimated_within_a_tenth(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_estimate_of_a_core_that_was_left_out_is_within_a_tenth(family):
-    errors = left_out_errors(reports_for(family))
-    assert errors
-    for name, (lut, ff) in errors.items():
+    for name, (lut, ff) in left_out_errors(reports_of(family), base_of(family)).items():
         assert abs(lut) <= 0.1, name
         assert abs(ff) <= 0.1, name
+
+
+def scaled(report, factors):
+    """The report of another family, whose units take as many times as much."""
+    units = {
+        unit: Resources(lut=found.lut * factors.get(unit, 1.5), ff=found.ff * factors.get(unit, 1.5))
+        for unit, found in report.units.items()
+    }
+    return replace(report, units=units)
+
+
+@pytest.mark.parametrize("reports", [2, len(GEOMETRIES)])
+def test_what_reports_do_not_tell_has_the_proportions_of_another_family(reports):
+    """Options that none of the reports has; with few reports, the bus and everything else too."""
+    options = [(0, 2, 64, 1, 1, 1), (0, 3, 64, 1, 1, 1), (0, 3, 64, 1, 0, 0), (0, 2, 64, 0, 0, 1)]
+    base = Estimator(made(*core) for core in (*GEOMETRIES, *options))
+    factors = {"alu": 3.0, "gemm": 0.5}
+    estimator = Estimator((scaled(made(*core), factors) for core in GEOMETRIES[-reports:]), base)
+    for core in ((1, 3, 64), (0, 3, 128, 1, 0, 0), (1, 3, 64, 1, 0, 1)):
+        expected = scaled(made(*core), factors)
+        found = estimator.logic(expected.config, expected.timing, PLAIN)
+        assert estimator.knows(expected.config)
+        for unit in UNITS:
+            assert found[unit].lut == pytest.approx(expected.units[unit].lut, rel=0.02, abs=2)
 
 
 @pytest.mark.parametrize("board", ["pynq-z1", "ultra96", "de10-nano", "ecpix5"])
