@@ -32,3 +32,10 @@ def test_numbers_of_ports_do_not_tell_modules_apart():
 def test_modules_that_differ_stay():
     text = merged(lane(0, 12) + lane(1, 345, "!"), lambda name: "alu")
     assert len(names(text)) == 4
+
+
+def test_a_module_says_nothing_of_the_others():
+    """Those with processes are numbered through the whole text."""
+    processes = "  reg \\$auto$verilog_backend.cc:2355:dump_module$%d  = 0;\n"
+    before, after = (lane(0, 12).replace("endmodule", processes % number + "endmodule") for number in (3, 41))
+    assert merged(before, lambda name: "alu") == merged(after, lambda name: "alu")

@@ -12,7 +12,7 @@ __all__ = ["MODULE", "merged"]
 
 MODULE = re.compile(r"^module (?P<name>\\?\S+) (?P<body>.*?^endmodule\n)", re.MULTILINE | re.DOTALL)
 _NUMBERED = re.compile(r"(?<=:dump_module)\$\d+")
-"""What numbers the processes of all modules."""
+"""What numbers modules with processes: one number in each."""
 _INSTANCE = re.compile(r"^  (?P<module>\\\S+)  \S+ +\(\n(?P<ports>.*?)^  \);\n", re.MULTILINE | re.DOTALL)
 _PORT = re.compile(r"(?<!\.)\\port\$\d+\$\d+(?= )")
 """A port that was given no name, as what it is connected to is a part of something: numbered through all modules."""
@@ -20,15 +20,18 @@ _CONNECTED = re.compile(r"(?<=\.)\\port\$\d+\$\d+(?= )")
 
 
 def merged(verilog: str, unit_of: Callable[[str], str]) -> str:
-    """Leave one of the modules of a unit that are the same; `unit_of` says which unit a module of that name belongs to."""
-    return _merged(_with_own_numbers(verilog), unit_of)
+    """Leave one of the modules of a unit that are the same; `unit_of` says which unit a module of that name belongs to.
+
+    What is numbered through all modules is numbered for each by itself, so that a module's text says nothing of the others.
+    """
+    return _merged(_with_own_numbers(_NUMBERED.sub("$0", verilog)), unit_of)
 
 
 def _merged(verilog: str, unit_of: Callable[[str], str]) -> str:
     first: dict[tuple[str, str], str] = {}
     same: dict[str, str] = {}
     for module in MODULE.finditer(verilog):
-        key = unit_of(module["name"]), _NUMBERED.sub("", module["body"])
+        key = unit_of(module["name"]), module["body"]
         kept = first.setdefault(key, module["name"])
         if kept != module["name"]:
             same[module["name"]] = kept
