@@ -45,12 +45,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     doctor.set_defaults(run=_doctor)
     emit = actions.add_parser("emit", help="write the core as Verilog")
     emit.add_argument("-o", "--output", type=output_file, required=True, metavar="FILE.v", help="file to write")
-    emit.add_argument("--family", choices=FAMILIES, default="", help="build it as for these FPGAs (default: for any)")
+    _add_target(emit, "", "build it as for these FPGAs (default: for any)")
     emit.set_defaults(run=_emit)
     synth = actions.add_parser("synth", help="synthesise the core with Yosys and print what it takes of an FPGA")
-    target = synth.add_mutually_exclusive_group()
-    target.add_argument("--family", choices=FAMILIES, default="xilinx", help="xilinx: 7-series (default)")
-    target.add_argument("--board", metavar="BOARD", help="family and bus of this board, and built so that it fits its FPGA")
+    _add_target(synth, "xilinx", "xilinx: 7-series (default)")
     synth.add_argument("-o", "--output", type=output_file, metavar="FILE.json", help="also write it as a report, for estimates")
     synth.set_defaults(run=_synth)
     package = actions.add_parser("package", help="write what the vendor's tools build a board's bitstream from")
@@ -67,6 +65,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     for action in (doctor, emit, synth, package):
         add_json(action)
         add_debug(action)
+
+
+def _add_target(action: argparse.ArgumentParser, family: str, help_text: str) -> None:
+    """What a core is built for; `family` if nothing is said."""
+    target = action.add_mutually_exclusive_group()
+    target.add_argument("--family", choices=FAMILIES, default=family, help=help_text)
+    target.add_argument("--board", metavar="BOARD", help="family and bus of this board, and built so that it fits its FPGA")
 
 
 def _doctor(options: argparse.Namespace) -> None:
@@ -189,7 +194,7 @@ def _core(options: argparse.Namespace) -> _Core:
     from vta.hardware.verilator.toolchain import require_amaranth
 
     hw = load_config(options.config)
-    board = find_board(options.board) if getattr(options, "board", None) else None
+    board = find_board(options.board) if options.board else None
     timing = load_timing(options.timing, hw) if options.timing else timing_of(hw)
     if board is not None and not options.timing:
         timing = replace(timing, bus_bits=board.core_design().bus_bits)
