@@ -85,3 +85,32 @@ def test_banks_are_a_power_of_two(banks):
         f"banks of a memory = {banks}; allowed: powers of two",
         lambda: BankedMemory(shape=8, row_bits=ROW_BITS, banks=banks, rows=1),
     )
+
+
+@pytest.mark.parametrize("forwards", [False, True])
+@pytest.mark.parametrize("reads", [2, 5])
+def test_every_read_has_its_own_row(reads, forwards):
+    memory = BankedMemory(shape=8, row_bits=ROW_BITS, banks=2, rows=reads, forwards=forwards)
+    enable, row, value = Signal(), Signal(ROW_BITS), Signal(8)
+    m = Module()
+    m.submodules.memory = memory
+    m.d.comb += write_row(memory.writes, enable=enable, row=row, data=value)
+    rng = np.random.default_rng(reads)
+    expected = np.zeros(ROWS, np.uint8)
+
+    async def process(ctx):
+        for _ in range(100):
+            before = expected.copy()
+            at, written = int(rng.integers(0, ROWS)), int(rng.integers(0, 256))
+            places = [at, *rng.integers(0, ROWS, reads - 1).tolist()]
+            ctx.set(enable, 1)
+            ctx.set(row, at)
+            ctx.set(value, written)
+            for read, place in zip(memory.rows, places, strict=True):
+                ctx.set(read.row, place)
+            await ctx.tick()
+            expected[at] = written
+            shown = expected if forwards else before
+            assert [ctx.get(read.data) for read in memory.rows] == shown[places].tolist()
+
+    simulate(m, process)

@@ -14,6 +14,10 @@ from vta.hardware.geometry import log2
 
 __all__ = ["BankedMemory", "RowRead", "RowWrites", "WindowRead", "write_row", "write_rows"]
 
+_MOST_READS = 4
+"""Of one memory. FPGAs make more of copies in any case, and Yosys goes through all ways to share them: with 16 reads it takes tens
+of gigabytes."""
+
 
 class RowWrites(Signature):
     """Writes up to `banks` consecutive rows in a cycle, one in each bank: see `write_row` and `write_rows`."""
@@ -91,8 +95,7 @@ class BankedMemory(Component):
         windows: int = 0,
         forwards: bool = False,
     ) -> None:
-        self._shape = shape
-        self._forwards = forwards
+        self._shape, self._row_bits, self._forwards = shape, row_bits, forwards
         super().__init__(
             {
                 "writes": In(RowWrites(shape=shape, row_bits=row_bits, banks=banks)),
@@ -103,7 +106,9 @@ class BankedMemory(Component):
         self._depth = max(2, (1 << row_bits) // banks)
 
     def elaborate(self, platform: object) -> Module:
-        """Build one memory for each bank, and a read port on each of them for each read."""
+        """Build one memory for each bank, and a read port on each of them for each read; with many reads a copy for each."""
+        if len(self.rows) > _MOST_READS and not len(self.windows):
+            return self._copies()
         m = Module()
         reads = [(_read_row, row) for row in self.rows] + [(_read_window, window) for window in self.windows]
         ports: list[list[ReadPort]] = [[] for _ in reads]
@@ -120,6 +125,19 @@ class BankedMemory(Component):
                 of_read.append(memory.read_port(transparent_for=[write] if self._forwards else []))
         for (connect, read), of_read in zip(reads, ports, strict=True):
             connect(m, read, of_read)
+        return m
+
+    def _copies(self) -> Module:
+        """Build a memory for each of the reads of rows."""
+        m = Module()
+        for index, read in enumerate(self.rows):
+            banks = len(self.writes.enable)
+            copy = BankedMemory(shape=self._shape, row_bits=self._row_bits, banks=banks, rows=1, forwards=self._forwards)
+            m.submodules[f"copy_{index}"] = copy
+            m.d.comb += [copy.rows[0].row.eq(read.row), read.data.eq(copy.rows[0].data)]
+            for bank in range(banks):
+                for name in ("enable", "index", "data"):
+                    m.d.comb += getattr(copy.writes, name)[bank].eq(getattr(self.writes, name)[bank])
         return m
 
 
