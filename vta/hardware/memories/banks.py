@@ -15,8 +15,8 @@ from vta.hardware.geometry import log2
 __all__ = ["BankedMemory", "RowRead", "RowWrites", "WindowRead", "write_row", "write_rows"]
 
 _MOST_READS = 4
-"""Of one memory. FPGAs make more of copies in any case, and Yosys goes through all ways to share them: with 16 reads it takes tens
-of gigabytes."""
+"""Of one memory. FPGAs have more only as copies, and Yosys goes through all ways to make them: with 16 reads it takes tens of
+gigabytes."""
 
 
 class RowWrites(Signature):

@@ -93,9 +93,9 @@ def resources_of(cells: Mapping[str, float], family: str) -> Resources:
             resource, each = _CELLS[family][kind]
             sums[resource] += count * each
     if family == "cyclone-v":
-        sums["lut"] = _alms(cells)
-        sums["dsp"] = math.ceil(round(sums["dsp"], 3))
-    return Resources(**{name: round(value, 1) for name, value in sums.items()})
+        sums["lut"] = float(_alms(cells))
+        sums["dsp"] = float(math.ceil(round(sums["dsp"], 3)))
+    return Resources(**{name: int(value) if value.is_integer() else round(value, 1) for name, value in sums.items()})
 
 
 def _alms(cells: Mapping[str, float]) -> int:
