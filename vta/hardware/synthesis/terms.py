@@ -1,4 +1,4 @@
-"""Look-up tables and flip-flops as sums of terms for each unit, in its lanes, products and bits of a beat, fitted to synthesised
+"""Look-up tables and flip-flops as sums of terms for each unit, in its lanes, adders and bits of a beat, fitted to synthesised
 cores."""
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class _Sizes:
         return self.hw.batch * self.hw.block
 
     @property
-    def products(self) -> int:
-        """Multiply-accumulates of a cycle."""
-        return self.lanes * self.hw.block
+    def adders(self) -> int:
+        """Of the trees that add up the products of each lane."""
+        return self.lanes * (self.hw.block - 1)
 
     @property
     def wider(self) -> float:
@@ -90,7 +90,7 @@ class _Sizes:
 
 
 UNITS: Mapping[str, Callable[[_Sizes], tuple[float, ...]]] = {
-    "gemm": lambda sizes: (sizes.products, sizes.lanes, sizes.depthwise),
+    "gemm": lambda sizes: (sizes.adders, sizes.lanes, sizes.depthwise),
     "alu": lambda sizes: (sizes.lanes, sizes.requantizing, sizes.split),
     "acc memory": lambda sizes: (sizes.lanes, sizes.rotation(MemoryType.ACC, MemoryType.ACC_8BIT), sizes.banked),
     "uop memory": lambda sizes: (1, sizes.wider),
@@ -138,7 +138,8 @@ class Estimator:
 def left_out_errors(reports: Sequence[SynthesisReport], base: Estimator | None = None) -> dict[str, tuple[float, float]]:
     """How far estimates of LUT and FF are off, as shares of what was found, for each core estimated from all others.
 
-    Those whose options are then not known are left out. The names are those of the bitstreams, with the bus.
+    Those whose options are then not known are left out. The names are those of the bitstreams, with the bus, and whether the core
+    is built for an FPGA that has little.
     """
     errors = {}
     for report in reports:
@@ -147,7 +148,8 @@ def left_out_errors(reports: Sequence[SynthesisReport], base: Estimator | None =
         if others and estimator.knows(report.config):
             found = sum(estimator.logic(report.config, report.timing, report.fabric).values(), Resources())
             total = report.total
-            name = f"{report.config.bitstream}, {report.timing.bus_bits} bits"
+            small = ", built small" if report.fabric.split_products or report.fabric.accumulator_banks > _FEW_BANKS else ""
+            name = f"{report.config.bitstream}, {report.timing.bus_bits} bits{small}"
             errors[name] = found.lut / total.lut - 1, found.ff / total.ff - 1
     return errors
 
