@@ -3,8 +3,7 @@
     python -m benchmarks.core_resources
 
 Nothing is synthesised. The first table has look-up tables (ALMs of Cyclone V), DSP blocks and block memories of the shipped
-configs on boards, the second how far estimates are off for cores that they are not fitted to, the third each unit of cores with
-and without options.
+configs on boards, the second how far estimates are off for cores that they are not fitted to, the others each unit of cores.
 """
 
 from __future__ import annotations
@@ -20,10 +19,13 @@ from vta.hardware.synthesis.resources import FAMILIES
 from vta.hardware.synthesis.terms import left_out_errors
 from vta.hardware.synthesis.units import UNITS
 
-__all__ = ["error_rows", "fit_rows", "markdown", "unit_rows"]
+__all__ = ["error_rows", "fit_rows", "markdown", "small_rows", "unit_rows"]
 
 BOARDS = ("pynq-z1", "ultra96", "zcu104", "de10-nano", "ecpix5")
 CONFIGS = ("sim_1x4", "sim_1x8", "sim", "sim_4x8", "sim_1x32", "sim_rq_1x8", "sim_rq")
+_PLAIN = "1x4_i8w8a32_12_12_13_14"
+_SMALL = (("xilinx", _PLAIN), ("xilinx", f"{_PLAIN}_rq_tab"), ("cyclone-v", _PLAIN))
+_BITS = 64
 
 
 def markdown(rows: Iterable[Sequence[str]]) -> str:
@@ -77,9 +79,23 @@ def _total_text(report: SynthesisReport) -> str:
     return f"{total.lut:,.0f} / {total.ff:,.0f} / {total.dsp:g} / {total.bram:g}"
 
 
+def small_rows() -> list[list[str]]:
+    """The units of the smallest core: plain, with units that requantize and look up, and for a Cyclone V."""
+    reports = [
+        next(
+            report
+            for report in reports_of(family)
+            if (report.config.bitstream, report.timing.bus_bits) == (bitstream, _BITS) and not report.fabric.split_products
+        )
+        for family, bitstream in _SMALL
+    ]
+    _, *rows = unit_rows(reports)
+    return [["unit", *(f"`{bitstream}`, {family}" for family, bitstream in _SMALL)], *rows]
+
+
 def main() -> None:
     """Print all tables."""
-    print(markdown(fit_rows()), markdown(error_rows()), sep="\n\n")
+    print(markdown(fit_rows()), markdown(error_rows()), markdown(small_rows()), sep="\n\n")
     for family in FAMILIES:
         if reports := reports_of(family):
             print(f"\n{family}\n\n{markdown(unit_rows(reports))}")

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.core_resources import error_rows, fit_rows, markdown, unit_rows
+from benchmarks.core_resources import error_rows, fit_rows, markdown, small_rows, unit_rows
 from vta.hardware.synthesis.estimate import reports_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-@pytest.mark.parametrize(("document", "rows"), [("bitstreams.md", fit_rows), ("rtl.md", error_rows)])
+@pytest.mark.parametrize(("document", "rows"), [("bitstreams.md", fit_rows), ("rtl.md", error_rows), ("rtl.md", small_rows)])
 def test_documents_have_the_tables(document, rows):
     assert markdown(rows()) in (DOCS / document).read_text(encoding="utf-8")
 
