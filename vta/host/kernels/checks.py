@@ -53,7 +53,7 @@ def checks_of(nodes: Iterable[Node], value_of: Callable[[Node], Value], lanes: i
 
     for node in nodes:
         for bounds in bounds_of(node):
-            values = bounds.values(value_of(node.inputs[1]))
+            values = bounds.values(value_of(node.inputs[bounds.operand]))
             low, high = extreme("lowest", values, "min"), extreme("highest", values, "max")
             message = f"{node.name}: {node.op}: {bounds.message()}"
             ranges.append(RangeCheck(low, high, bounds.least, bounds.most, message))

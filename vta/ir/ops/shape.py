@@ -268,7 +268,7 @@ def take(attrs: TakeAttributes, data: Array, indices: Array) -> Array:
     size = data.shape[attrs.axis]
     if indices.size and not (-size <= indices.min() and indices.max() < size):
         found = indices.min() if indices.min() < -size else indices.max()
-        raise GraphError(f"take: positions must be in {-size}..{size - 1}, got {found}")
+        raise GraphError(f"positions must be in {-size}..{size - 1}, got {found}")
     return np.asarray(np.take(data, indices, axis=attrs.axis))
 
 

@@ -11,14 +11,15 @@ from vta.host.loop.expression import Expr, binary, cast, index, select
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.indexed import AxisOfIndices, GatherNdAttributes, ScatterElementsAttributes
+from vta.ir.ops.quantized.rescale import MOST_SHIFT
 from vta.ir.ops.shape import TakeAttributes
 from vta.support.dataclass import dataclass
 
 __all__ = ["Bounds", "bounds_of", "counted_from_front", "is_checked"]
 
 _SHIFTS = (ops.LEFT_SHIFT, ops.RIGHT_SHIFT)
-_MOST_SHIFT = 31
-_CHECKED = 1
+_MOST_AMOUNT = 31
+_RESCALE_SHIFT = 3
 """The operand."""
 
 
@@ -30,6 +31,7 @@ class Bounds:
     most: int
     what: str
     """That is said of what is outside, up to what is allowed."""
+    operand: int = 1
     coordinate: int | None = None
     """Which of the values along the last axis, where the others have bounds of their own."""
 
@@ -62,29 +64,32 @@ def is_checked(node: Node) -> bool:
 
 
 def bounds_of(node: Node) -> tuple[Bounds, ...]:
-    """What the second operand of a call must lie within; nothing where that is known to hold."""
-    found = _all_bounds(node)
-    value = node.inputs[_CHECKED].value if found else None
-    if value is not None and all(item.holds(np.asarray(value, np.int64)) for item in found):
-        return ()
-    return found
+    """What operands of a call must lie within; those left out that are known to."""
+
+    def is_known(item: Bounds) -> bool:
+        value = node.inputs[item.operand].value
+        return value is not None and item.holds(np.asarray(value, np.int64))
+
+    return tuple(item for item in _all_bounds(node) if not is_known(item))
 
 
 def _all_bounds(node: Node) -> tuple[Bounds, ...]:
     match node.op:
         case op if op in _SHIFTS:
-            return (Bounds(0, _MOST_SHIFT, "shift amounts"),)
+            return (Bounds(0, _MOST_AMOUNT, "shift amounts"),)
         case ops.TAKE:
-            return _positions(node, _sizes_along(node, attrs_of(node, TakeAttributes).axis))
+            return _positions(_sizes_along(node, attrs_of(node, TakeAttributes).axis))
         case ops.GATHER_ELEMENTS:
-            return _positions(node, _sizes_along(node, attrs_of(node, AxisOfIndices).axis))
+            return _positions(_sizes_along(node, attrs_of(node, AxisOfIndices).axis))
         case ops.SCATTER_ELEMENTS:
-            return _positions(node, _sizes_along(node, attrs_of(node, ScatterElementsAttributes).axis))
+            return _positions(_sizes_along(node, attrs_of(node, ScatterElementsAttributes).axis))
         case ops.GATHER_ND:
             first = attrs_of(node, GatherNdAttributes).batch_dims
-            return _positions(node, node.inputs[0].shape[first : first + node.inputs[1].shape[-1]], apart=True)
+            return _positions(node.inputs[0].shape[first : first + node.inputs[1].shape[-1]], apart=True)
         case ops.SCATTER_ND:
-            return _positions(node, node.inputs[0].shape[: node.inputs[1].shape[-1]], apart=True)
+            return _positions(node.inputs[0].shape[: node.inputs[1].shape[-1]], apart=True)
+        case ops.RESCALE:
+            return (Bounds(-MOST_SHIFT, MOST_SHIFT, "shifts", _RESCALE_SHIFT),)
         case _:
             return ()
 
@@ -93,8 +98,8 @@ def _sizes_along(node: Node, axis: int) -> tuple[int]:
     return (node.inputs[0].shape[axis],)
 
 
-def _positions(node: Node, sizes: Sequence[int], apart: bool = False) -> tuple[Bounds, ...]:
-    return tuple(Bounds(-size, size - 1, f"{node.op}: positions", at if apart else None) for at, size in enumerate(sizes))
+def _positions(sizes: Sequence[int], apart: bool = False) -> tuple[Bounds, ...]:
+    return tuple(Bounds(-size, size - 1, "positions", coordinate=at if apart else None) for at, size in enumerate(sizes))
 
 
 def counted_from_front(place: Expr, size: int) -> Expr:
