@@ -217,7 +217,9 @@ def _batch_norm(node: Node, inputs: Sequence[Value], make_constant: ConstantMake
         gamma, beta, mean, var = (np.asarray(item.value) for item in node.inputs[1:])
         factor = gamma / np.sqrt(var + gamma.dtype.type(attrs.epsilon))
         scale, shift = make_constant(factor), make_constant(beta - mean * factor)
-        return _line(node, inputs[0], lambda point: along(point, attrs.axis, scale), lambda point: along(point, attrs.axis, shift))
+        return _line(
+            node, inputs[0], lambda point: along(point, attrs.axis, scale), lambda point: along(point, attrs.axis, shift)
+        )
 
     def slope(point: Point) -> Expr:
         gamma, _, _, var = (along(point, attrs.axis, item) for item in inputs[1:])

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vta.host.kernels.by_element.elementwise import real
 from vta.host.kernels.by_element.checked import counted_from_front
+from vta.host.kernels.by_element.elementwise import real
 from vta.host.kernels.by_element.pointwise import ConstantMaker, pointwise
 from vta.host.kernels.values import Coordinate, Point, Value
 from vta.host.loop.expression import Expr, binary, cast, const, index, select

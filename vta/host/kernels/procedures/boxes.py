@@ -1,7 +1,7 @@
 """Of boxes that overlap much the one with the best score: the loops that operators of detection have in common.
 
-Of each class the scores that count are sorted, the boxes laid out in that order, one edge after the other, and each box that stays
-takes away those after it that overlap it, a vector of them at a time. All is in single precision, step by step as in
+Of each class the scores that count are sorted, the boxes laid out in that order, one edge after the other, and each box that
+stays takes away those after it that overlap it, a vector of them at a time. All is in single precision, step by step as in
 `vta.ir.ops.detection`.
 """
 
@@ -154,7 +154,9 @@ class Selection:
         copies = [set_cell(one, load(many, (memory, at))) for one, many in zip(self.best, self.edges, strict=True)]
         first = binary("floordiv", at, index(self.lanes))
         vectors = self.edges[0].shape[1] // self.lanes
-        left = binary("sub", binary("floordiv", binary("add", value_of(self.counted), index(self.lanes - 1)), index(self.lanes)), first)
+        left = binary(
+            "sub", binary("floordiv", binary("add", value_of(self.counted), index(self.lanes - 1)), index(self.lanes)), first
+        )
 
         def thinned(vector: Expr) -> list[Statement]:
             start = binary("mul", binary("add", first, vector), index(self.lanes))

@@ -25,4 +25,4 @@ class Procedure:
 
 
 ProcedureRule = Callable[[Node, Sequence[Buffer], int], Procedure]
-"""Writes the procedure of an operator: its operands lie row by row in buffers, and so many values are in a vector of 32 bits each."""
+"""Writes the procedure of an operator from buffers in which its operands lie row by row, and the lanes of a vector of 32 bits."""

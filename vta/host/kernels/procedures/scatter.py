@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, cast as typed
+from typing import Literal
+from typing import cast as typed
 
 from vta.host.kernels.by_element.checked import counted_from_front
 from vta.host.kernels.procedures.procedure import Procedure
@@ -59,5 +60,3 @@ def _after_copy(writer: Writer, data: Buffer, result: Buffer, body: Statement) -
 
 def _put(result: Buffer, places: Sequence[Expr], value: Expr, reduction: str) -> Store:
     return Store(result, tuple(places), value, None if reduction == "none" else typed(_Combine, reduction))
-
-

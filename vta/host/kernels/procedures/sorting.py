@@ -6,7 +6,6 @@ The Art of Computer Programming, volume 3, 5.2.5).
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from vta.host.kernels.procedures.statements import Writer, added, cell, put, set_cell, value_of
@@ -126,9 +125,7 @@ class Sorter:
 
         def placed(at: Expr) -> list[Statement]:
             to = cast(load(self.counters, (digit(at),)), "int64")
-            moved = [
-                put(pair[target], (row, to), load(pair[source], (row, at))) for pair in (self.keys, self.places)
-            ]
+            moved = [put(pair[target], (row, to), load(pair[source], (row, at))) for pair in (self.keys, self.places)]
             return [*moved, Store(self.counters, (digit(at),), const(1, "int32"), "add")]
 
         counters = self.counters.shape[0]

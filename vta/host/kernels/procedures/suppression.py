@@ -189,9 +189,7 @@ def _by_class(node: Node, attrs: DetectionsAttributes, inputs: Sequence[Buffer],
     return Procedure((thin, merge), (*selection.workspace, *merger.workspace), result)
 
 
-def _merged(
-    writer: Writer, most: int, selection: Selection, merger: Sorter, buffers: tuple[Buffer, Buffer, Buffer]
-) -> Function:
+def _merged(writer: Writer, most: int, selection: Selection, merger: Sorter, buffers: tuple[Buffer, Buffer, Buffer]) -> Function:
     """The best of what stays of all classes; of equal scores those of the lower class first."""
     boxes, scores, result = buffers
     batch, _, classes = scores.shape
@@ -233,9 +231,7 @@ def _reaches(attrs: DetectionsAttributes, score: Expr) -> Expr:
     return binary("le", number(_single(attrs.score_threshold)), score)
 
 
-def _detection(
-    result: Buffer, boxes: Buffer, sample: Expr, at: Expr, box: Expr, kind: Expr, score: Expr
-) -> list[Statement]:
+def _detection(result: Buffer, boxes: Buffer, sample: Expr, at: Expr, box: Expr, kind: Expr, score: Expr) -> list[Statement]:
     """A row of the result."""
     values = (*raw_edges(boxes, sample, box), cast(kind, "float32"), score, number(1.0))
     return [put(result, (sample, at, index(column)), value) for column, value in enumerate(values)]
@@ -245,5 +241,3 @@ def _emptied(writer: Writer, result: Buffer, sample: Expr) -> Statement:
     _, most, columns = result.shape
     zeros = [index(column) for column in range(columns)]
     return writer.loop(most, lambda at: [put(result, (sample, at, column), number(0.0)) for column in zeros])
-
-

@@ -83,10 +83,8 @@ def with_offsets(node: Node, site: Site, attrs: Conv2DTransposeAttributes, ancho
     if len(node.inputs) <= _WITHOUT_OFFSETS:
         return anchor
     value, known = anchor.value, node.inputs[2].value
-    if known is None:
-        offsets = site.value(2)
-    else:
-        offsets = site.make_constant(spread_phases(np.asarray(known), attrs, node.shape[2:]))
+    spread = None if known is None else spread_phases(np.asarray(known), attrs, node.shape[2:])
+    offsets = site.value(2) if spread is None else site.make_constant(spread)
 
     def offset(channel: Coordinate, *places: Coordinate) -> Expr:
         if known is not None:

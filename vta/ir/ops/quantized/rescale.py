@@ -72,7 +72,7 @@ def rescale(
     """
     low, high = int(shift.min(initial=0)), int(shift.max(initial=0))
     require(
-        -MOST_SHIFT <= low and high <= MOST_SHIFT,
+        low >= -MOST_SHIFT and high <= MOST_SHIFT,
         f"shifts must be in {-MOST_SHIFT}..{MOST_SHIFT}, got {low if low < -MOST_SHIFT else high}",
     )
     bias, multiplier, shift = (per_channel(given.astype(np.int64), value.ndim, 1) for given in (bias, multiplier, shift))
