@@ -349,13 +349,16 @@ RANDOM_KERNELS = {
     "qnn softmax": fixed_softmax(),
     "rescale": rescaled(),
     "top k": ordered(),
+}
+"""A strategy of calls for each kind of kernel."""
+RANDOM_PROCEDURES = {
     "sorted": sorted_rows(),
     "suppression": suppressed(),
     "detections": detected(),
     "computed gather": picked(),
     "computed scatter": placed(),
 }
-"""A strategy of calls for each kind of kernel."""
+"""The same for what processors alone compute: what follows values, and not shapes."""
 
 
 def graph_of(node):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 import vta.host.kernels.by_element.elementwise
 import vta.host.kernels.by_element.indexed
@@ -51,7 +52,7 @@ def find_groups(
     wanted = set(kept)
     groups: dict[Node, Group] = {}
     for node in calls:
-        if is_view(node) or (not procedures and is_checked(node)):
+        if is_view(node) or not (procedures or _is_plain(node)):
             continue
         if procedures and is_procedure(node):
             groups[node] = Group((node,), procedure=True)
@@ -62,6 +63,11 @@ def find_groups(
             group = groups.pop(joined) if joined is not None else Group(())
             groups[node] = replace(group, nodes=(*group.nodes, node))
     return list(groups.values())
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether there is nothing to look at after a call, and none of its operands is without elements."""
+    return not is_checked(node) and all(prod(item.shape) for item in node.inputs)
 
 
 def _can_join(
