@@ -2,9 +2,10 @@
 
     python -m benchmarks.host_compile [--tiles N] [--runs N] [--json]
 
-For each of the 12 convolutions of ResNet-18 and the depthwise ones of MobileNet: the seconds from a convolution to its object file
-(loops, LLVM, machine code), with the model's first tile and with the slowest of its N best; and the seconds that the choice among
-these takes, each compiled and run. Nothing comes from a cache. Seconds are those of the thread, so that other work counts little.
+For each of the 12 convolutions of ResNet-18 and the depthwise ones of MobileNet: the seconds from a convolution to its object
+file (loops, LLVM, machine code), with the model's first tile and with the slowest of its N best; and the seconds that it takes
+to choose among these, each compiled and run. Nothing comes from a cache. Seconds are those of the thread, so that other work
+counts little.
 """
 
 from __future__ import annotations

@@ -7,16 +7,18 @@ it fills a table with the address of each place and makes the calls, each of `AR
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
-from vta.host.kernels.checks import RangeCheck
 from vta.host.kernels.values import Layout, stored_shape
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.nest import Program
 from vta.ir.graph import Node
 from vta.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from vta.host.kernels.checks import RangeCheck
 
 __all__ = [
     "PLAN_ALIGNMENT",
