@@ -26,14 +26,14 @@ _LARGEST_INT64 = 2.0**63 - 1024
 """The largest double below 2^63."""
 
 
-def _rule(*names: str, when: Callable[[Node], bool] = lambda node: True) -> Callable[[_Rule], _Rule]:
+def _rule(*names: str) -> Callable[[_Rule], _Rule]:
     """Declare an expression of the elements of the operands, which broadcast."""
 
     def declare(rule: _Rule) -> _Rule:
         def value(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
             return Value(node.shape, node.dtype, lambda point: rule(node, [item.broadcast(point, node.shape) for item in inputs]))
 
-        pointwise(*names, when=when)(value)
+        pointwise(*names)(value)
         return rule
 
     return declare
