@@ -18,6 +18,12 @@ constexpr int kMostThreads = 256;
 
 using Clock = std::chrono::steady_clock;
 
+int64_t number(const uint8_t* place) {
+  int64_t value;
+  std::memcpy(&value, place, sizeof value);
+  return value;
+}
+
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 }  // namespace
@@ -49,10 +55,17 @@ LoadedKernels::LoadedKernels(const PlanKernels& plan, const std::vector<uint8_t*
     const auto function = reinterpret_cast<vta_host_kernel>(library->function(call.symbol));
     calls_.push_back({function, call.extent, call.buffers.data(), static_cast<int64_t>(call.buffers.size())});
   }
+  for (const PlanCheck& check : plan.checks) checks_.push_back({arena + check.low, arena + check.high, &check});
 }
 
 void LoadedKernels::run(vta_host_threads* threads) const {
   vta_host_run(calls_.data(), static_cast<int64_t>(calls_.size()), table_.data(), threads, nullptr);
+  for (const Check& check : checks_) {
+    const int64_t low = number(check.low), high = number(check.high);
+    const PlanCheck& planned = *check.planned;
+    if (low >= planned.least && high <= planned.most) continue;
+    throw FileError(planned.message + std::to_string(low < planned.least ? low : high));
+  }
   for (const Copy& copy : copies_) std::memmove(copy.to, copy.from, copy.nbytes);
 }
 

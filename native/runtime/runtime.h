@@ -33,9 +33,15 @@ class LoadedKernels {
   // `library` is there if the plan has calls. `values` are in the order of the plan's.
   LoadedKernels(const PlanKernels& plan, const std::vector<uint8_t*>& values, const Plan& whole, const Library* library,
                 uint8_t* constants, uint8_t* arena);
+  // Throws FileError where an operand had a value that is not allowed.
   void run(vta_host_threads* threads) const;
 
  private:
+  struct Check {
+    const uint8_t* low;
+    const uint8_t* high;
+    const PlanCheck* planned;
+  };
   struct Copy {
     const uint8_t* from;
     uint8_t* to;
@@ -45,6 +51,7 @@ class LoadedKernels {
   std::vector<void*> table_;
   std::vector<vta_host_call> calls_;
   std::vector<Copy> copies_;  // outputs that lie in the place of an input
+  std::vector<Check> checks_;
 };
 
 class Runtime {

@@ -226,7 +226,8 @@ def _casts():
     for at, dtype in enumerate(types):
         for step in (1, 2, 5):
             yield call(ops.CAST, [matrix(dtype)], dtype=types[(at + step) % len(types)])
-    yield call(ops.CAST, [matrix("float32")], dtype="float16")
+    for dtype in NUMBERS:
+        yield call(ops.CAST, [matrix(dtype)], dtype="float16")
     yield call(ops.CAST, [graph_input("x", (37,), "float16")], dtype="int8")
 
 
@@ -242,6 +243,9 @@ def _rescales():
         yield call(
             ops.RESCALE, [matrix("int32"), *(constant(np.int32([at])) for at in (5, 1 << 30, 4))], once=once, narrow=False, left=3
         )
+        computed = [graph_input("b", (5,), "int32"), graph_input("m", (1,), "int32")]
+        shifts = call(ops.RIGHT_SHIFT, [graph_input("s", (5,), "int32"), constant(np.int32(26))])
+        yield call(ops.RESCALE, [image("int32"), *computed, shifts], once=once)
 
 
 def _top_ks():
@@ -250,6 +254,36 @@ def _top_ks():
             yield call(ops.TOP_K, [matrix(dtype)], k=7, largest=largest)
     few = call(ops.RIGHT_SHIFT, [graph_input("x", (2, 40, 3), "int32"), constant(np.int32(28))])
     yield call(ops.TOP_K, [few], k=40, axis=1)
+
+
+def _sorted():
+    for dtype in NUMBERS:
+        for largest in (False, True):
+            yield call(ops.TOP_K, [graph_input("x", (2, 70), dtype)], k=70, largest=largest)
+    yield call(ops.TOP_K, [graph_input("x", (100, 3), "int8")], k=9, axis=0)
+    yield call(ops.TOP_K, [graph_input("x", (1 << 14,))], k=20)
+
+
+def _boxes():
+    """Boxes with scores; those of ties and of no area are tested by themselves."""
+    for batch, classes, count in ((1, 1, 1), (2, 3, 40)):
+        yield batch, classes, count, graph_input("x", (batch, count, 4))
+
+
+def _suppressions():
+    for batch, classes, count, boxes in _boxes():
+        for center in (False, True):
+            scores = graph_input("y", (batch, classes, count))
+            limits = {"iou_threshold": 0.3, "score_threshold": -0.5}
+            yield call(ops.NON_MAX_SUPPRESSION, [boxes, scores], most=7, center_point=center, **limits)
+
+
+def _detections():
+    for batch, classes, count, boxes in _boxes():
+        for most_of_class in (0, 4):
+            scores = graph_input("y", (batch, count, classes))
+            limits = {"iou_threshold": 0.3, "score_threshold": 0.1}
+            yield call(ops.DETECTIONS, [boxes, scores], most=10, most_of_class=most_of_class, **limits)
 
 
 def _softmaxes(op):
@@ -328,6 +362,8 @@ def _batch_norm():
             constant(np.linspace(0.1, 2, channels, dtype=np.float32)),
         ]
         yield call(ops.BATCH_NORM, [image(channels=channels), *parameters])
+    mean = graph_input("m", (5,))
+    yield call(ops.BATCH_NORM, [image(channels=5), floats(5), floats(5), mean, call(ops.MULTIPLY, [mean, mean])])
 
 
 def _leaky():
@@ -401,7 +437,14 @@ EXAMPLES = {
     ops.QNN_LEAKY_RELU: list(_leaky()),
     ops.QNN_HARD_SWISH: [call(ops.QNN_HARD_SWISH, [image("int8")], input_scale=0.05, output_scale=0.04)],
     ops.RESCALE: list(_rescales()),
-    ops.TOP_K: list(_top_ks()),
+    ops.TOP_K: [*_top_ks(), *_sorted()],
+    ops.NON_MAX_SUPPRESSION: list(_suppressions()),
+    ops.DETECTIONS: list(_detections()),
+    ops.NORMALIZE: [
+        call(ops.NORMALIZE, [image(channels=18)], axis=axis, epsilon=1e-5, center=center)
+        for axis in (0, 1, -1)
+        for center in (False, True)
+    ],
     **_moves(),
 }
 """Calls of inputs and constants, by operator."""

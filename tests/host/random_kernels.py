@@ -242,6 +242,93 @@ def ordered(draw):
     return call(ops.TOP_K, [x], k=draw(st.integers(1, x.shape[axis])), axis=axis, largest=draw(st.booleans()))
 
 
+@st.composite
+def sorted_rows(draw):
+    """Rows that are long enough to be sorted; of few values, so that some are equal."""
+    dtype = draw(st.sampled_from(["float32", "float64", "int8", "uint8", "int16", "int32", "int64"]))
+    size, others = draw(st.integers(64, 900)), draw(st.lists(st.integers(1, 3), max_size=2))
+    axis = draw(st.integers(0, len(others)))
+    x = graph_input("x", (*others[:axis], size, *others[axis:]), dtype)
+    few = call(ops.CAST, [call(ops.CAST, [x], dtype="int8")], dtype=dtype) if draw(st.booleans()) else x
+    return call(ops.TOP_K, [few], k=draw(st.integers(1, size)), axis=axis, largest=draw(st.booleans()))
+
+
+def _some_boxes(draw):
+    return draw(st.integers(1, 2)), draw(st.integers(1, 4)), draw(st.integers(1, 150))
+
+
+@st.composite
+def suppressed(draw):
+    batch, classes, count = _some_boxes(draw)
+    boxes, scores = graph_input("x", (batch, count, 4)), graph_input("y", (batch, classes, count))
+    return call(
+        ops.NON_MAX_SUPPRESSION,
+        [boxes, scores],
+        most=draw(st.integers(1, 20)),
+        iou_threshold=draw(st.sampled_from([0.0, 0.3, 0.7])),
+        score_threshold=draw(st.sampled_from([float("-inf"), -1.0, 0.5])),
+        center_point=draw(st.booleans()),
+    )
+
+
+@st.composite
+def detected(draw):
+    batch, classes, count = _some_boxes(draw)
+    boxes, scores = graph_input("x", (batch, count, 4)), graph_input("y", (batch, count, classes))
+    return call(
+        ops.DETECTIONS,
+        [boxes, scores],
+        most=draw(st.integers(1, 20)),
+        iou_threshold=draw(st.sampled_from([0.0, 0.3, 0.7])),
+        score_threshold=draw(st.sampled_from([-5.0, 0.5])),
+        most_of_class=draw(st.integers(0, 9)),
+    )
+
+
+def _positions(size, name, shape, dtype="int64"):
+    """Computed positions, from the front and from the end."""
+    bits = graph_input(name, shape, "int8")
+    if size == 1:
+        return call(ops.CAST, [call(ops.MINIMUM, [call(ops.ABS, [bits]), constant(np.int8(0))])], dtype=dtype)
+    low, high = constant(np.int8(-min(size, 128))), constant(np.int8(min(size - 1, 127)))
+    return call(ops.CAST, [call(ops.MINIMUM, [call(ops.MAXIMUM, [bits, low]), high])], dtype=dtype)
+
+
+@st.composite
+def picked(draw):
+    """Elements at computed positions."""
+    dtype = draw(st.sampled_from(["float32", "int8", "int32"]))
+    shape = tuple(draw(st.lists(st.integers(1, 9), min_size=2, max_size=4)))
+    x, places = graph_input("x", shape, dtype), draw(st.sampled_from(["int32", "int64"]))
+    axis = draw(st.integers(0, len(shape) - 1))
+    kind = draw(st.sampled_from([ops.TAKE, ops.GATHER_ELEMENTS, ops.GATHER_ND]))
+    if kind == ops.GATHER_ND:
+        smallest = min(shape[:2])
+        return call(kind, [x, _positions(smallest, "y", (draw(st.integers(1, 5)), 2), places)])
+    if kind == ops.GATHER_ELEMENTS:
+        wanted = tuple(draw(st.integers(1, 12)) if at == axis else draw(st.integers(1, size)) for at, size in enumerate(shape))
+        return call(kind, [x, _positions(shape[axis], "y", wanted, places)], axis=axis)
+    wanted = tuple(draw(st.lists(st.integers(1, 6), max_size=2)))
+    return call(kind, [x, _positions(shape[axis], "y", wanted, places)], axis=axis)
+
+
+@st.composite
+def placed(draw):
+    """Values put at computed positions, some of them at the same; floats are added up in order."""
+    dtype = draw(st.sampled_from(["float32", "int8", "int32"]))
+    reduction = draw(st.sampled_from(["none", "add", "max", "min"]))
+    shape = tuple(draw(st.lists(st.integers(1, 9), min_size=2, max_size=3)))
+    x = graph_input("x", shape, dtype)
+    if draw(st.booleans()):
+        axis = draw(st.integers(0, len(shape) - 1))
+        wanted = tuple(draw(st.integers(1, 12)) if at == axis else draw(st.integers(1, size)) for at, size in enumerate(shape))
+        places, updates = _positions(shape[axis], "y", wanted), graph_input("z", wanted, dtype)
+        return call(ops.SCATTER_ELEMENTS, [x, places, updates], axis=axis, reduction=reduction)
+    count = draw(st.integers(1, 12))
+    places, updates = _positions(shape[0], "y", (count, 1)), graph_input("z", (count, *shape[1:]), dtype)
+    return call(ops.SCATTER_ND, [x, places, updates], reduction=reduction)
+
+
 RANDOM_KERNELS = {
     "convolution": convolutions(),
     "depthwise": depthwise(),
@@ -264,6 +351,14 @@ RANDOM_KERNELS = {
     "top k": ordered(),
 }
 """A strategy of calls for each kind of kernel."""
+RANDOM_PROCEDURES = {
+    "sorted": sorted_rows(),
+    "suppression": suppressed(),
+    "detections": detected(),
+    "computed gather": picked(),
+    "computed scatter": placed(),
+}
+"""The same for what processors alone compute: what follows values, and not shapes."""
 
 
 def graph_of(node):

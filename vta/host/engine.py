@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from vta.host.groups import choose_layouts, find_groups, with_beginnings
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
+from vta.host.kernels.procedures.build import ProcedureKernel, build_procedure
 from vta.host.kernels.products.convolution_shape import TileSource, convolution_shape, has_tile
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
@@ -93,7 +94,9 @@ def _kernel(
     target: CpuTarget,
     tiles: TileSource | None,
     schedules: ScheduleSource | None,
-) -> GroupKernel:
+) -> GroupKernel | ProcedureKernel:
+    if group.procedure:
+        return build_procedure(group.result, target)
     if schedules is not None:
         found = open_kernel(group, layouts, target)
         steps = schedules(found.kernel, target)
@@ -108,11 +111,11 @@ def _tile(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, tiles
     return tiles(group.anchor, layouts.get(group.anchor.inputs[0], Layout()), target)
 
 
-def _described(group: Group, kernel: GroupKernel) -> HostKernel:
-    program = lower(scheduled(kernel.kernel, kernel.steps))
+def _described(group: Group, kernel: GroupKernel | ProcedureKernel) -> HostKernel:
+    program = lower(scheduled(kernel.kernel, kernel.steps)) if isinstance(kernel, GroupKernel) else kernel.program
     digest = hashlib.sha256(program_text(program).encode()).hexdigest()[:16]
     named = replace(program, name=f"kernel_{digest}")
-    return HostKernel(group.nodes, PlacedKernel(named, kernel.sources, kernel.constants, group.result))
+    return HostKernel(group.nodes, PlacedKernel(named, kernel.sources, kernel.constants, group.result, kernel.checks))
 
 
 def compile_host(part: HostPart, target: CpuTarget | None = None) -> KernelLibrary:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 import vta.host.kernels.by_element.elementwise
 import vta.host.kernels.by_element.indexed
@@ -12,8 +13,10 @@ import vta.host.kernels.by_element.quantized
 import vta.host.kernels.by_element.rescale
 import vta.host.kernels.neighbours  # noqa: F401  (these declare the rules of operators)
 from vta.host.kernels.anchors import is_anchor, works_in_blocks
+from vta.host.kernels.by_element.checked import is_checked
 from vta.host.kernels.by_element.pointwise import is_elementwise, is_pointwise, kind_of
 from vta.host.kernels.group import Group
+from vta.host.kernels.procedures.rules import is_procedure
 from vta.host.kernels.values import Layout
 from vta.ir import names as ops
 from vta.ir.graph import Node
@@ -35,26 +38,36 @@ def is_view(node: Node) -> bool:
 
 def has_kernel(node: Node) -> bool:
     """Whether an operator needs no reference: it is computed by a kernel, or is a view."""
-    return is_view(node) or is_anchor(node) or is_pointwise(node)
+    return is_view(node) or is_anchor(node) or is_pointwise(node) or is_procedure(node)
 
 
-def find_groups(calls: Sequence[Node], users: Mapping[Node, Sequence[Node]], kept: Iterable[Node]) -> list[Group]:
+def find_groups(
+    calls: Sequence[Node], users: Mapping[Node, Sequence[Node]], kept: Iterable[Node], procedures: bool = True
+) -> list[Group]:
     """Groups of the host's operators, in an order in which they can run; operators that have no kernel, and views, are in none.
 
-    `calls` are in topological order; `users` are those of the whole graph; values in `kept` are wanted by others.
+    `calls` are in topological order; `users` are those of the whole graph; values in `kept` are wanted by others. Without
+    `procedures` all groups are made of expressions, and none has anything to look at when it has run.
     """
     wanted = set(kept)
     groups: dict[Node, Group] = {}
     for node in calls:
-        if is_view(node):
+        if is_view(node) or not (procedures or _is_plain(node)):
             continue
-        if is_anchor(node):
+        if procedures and is_procedure(node):
+            groups[node] = Group((node,), procedure=True)
+        elif is_anchor(node):
             groups[node] = Group((node,), node)
         elif is_pointwise(node):
             joined = next((source for source in node.inputs if _can_join(node, source, groups, users, wanted)), None)
             group = groups.pop(joined) if joined is not None else Group(())
             groups[node] = replace(group, nodes=(*group.nodes, node))
     return list(groups.values())
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether there is nothing to look at after a call, and none of its operands is without elements."""
+    return not is_checked(node) and all(prod(item.shape) for item in node.inputs)
 
 
 def _can_join(
@@ -64,6 +77,8 @@ def _can_join(
     if source not in groups or source in wanted or list(users[source]) != [node] or node.inputs.count(source) > 1:
         return False
     group = groups[source]
+    if group.procedure or (is_checked(node) and node.inputs[0] is not source):
+        return False
     if len(group.nodes) >= _LONGEST or kind_of(node) == "gather":
         return False
     if kind_of(node) == "elementwise":

@@ -7,7 +7,7 @@ it fills a table with the address of each place and makes the calls, each of `AR
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
@@ -17,11 +17,26 @@ from vta.host.loop.nest import Program
 from vta.ir.graph import Node
 from vta.support.dataclass import dataclass
 
-__all__ = ["PLAN_ALIGNMENT", "KernelCall", "KernelPlan", "PlacedKernel", "PlanTensor", "Place", "View", "make_kernel_plan"]
+if TYPE_CHECKING:
+    from vta.host.kernels.checks import RangeCheck
+
+__all__ = [
+    "PLAN_ALIGNMENT",
+    "KernelCall",
+    "KernelPlan",
+    "Place",
+    "PlacedKernel",
+    "PlanCheck",
+    "PlanTensor",
+    "View",
+    "make_kernel_plan",
+]
 
 Array = NDArray[Any]
 PLAN_ALIGNMENT = 64
 """Bytes that buffers of an arena begin at multiples of, for processors."""
+_AFTER_ALL = 1 << 62
+"""A step that comes after all others."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +72,24 @@ class KernelCall:
 
 
 @dataclass(frozen=True)
+class PlanCheck:
+    """What must be looked at when all calls have been made: see `vta.host.kernels.checks.RangeCheck`."""
+
+    low: int
+    high: int
+    """Positions in the plan's table, of int64 numbers in the arena."""
+    least: int
+    most: int
+    message: str
+
+    def outside(self, low: int, high: int) -> str | None:
+        """What is said of the smallest and largest value that was there; None where both are allowed."""
+        if self.least <= low and high <= self.most:
+            return None
+        return f"{self.message}{low if low < self.least else high}"
+
+
+@dataclass(frozen=True)
 class KernelPlan:
     """Calls over a table of places."""
 
@@ -69,6 +102,7 @@ class KernelPlan:
     constants: tuple[Array, ...]
     arena_bytes: int
     calls: tuple[KernelCall, ...]
+    checks: tuple[PlanCheck, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,6 +113,7 @@ class PlacedKernel:
     sources: tuple[Node, ...]
     constants: tuple[Array, ...]
     result: Node
+    checks: tuple[RangeCheck, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,6 +150,7 @@ class _Planner:
         self.live: dict[int, _Live] = {}
         """Buffers of the arena by their places."""
         self.calls: list[KernelCall] = []
+        self.checks: list[PlanCheck] = []
 
     def add(self, place: Place, nbytes: int) -> int:
         """A new entry of the table."""
@@ -145,6 +181,11 @@ class _Planner:
         workspace = [self.in_arena(buffer, step) for buffer in program.workspace]
         if kernel.result not in self.places:
             self.places[kernel.result] = self.in_arena(program.output, step)
+        where = dict(zip(program.workspace, workspace, strict=True))
+        for check in kernel.checks:
+            for buffer in (check.low, check.high):
+                self.live[where[buffer]].last = _AFTER_ALL
+            self.checks.append(PlanCheck(where[check.low], where[check.high], check.least, check.most, check.message))
         buffers = (*given, *workspace, self.places[kernel.result])
         for function in program.functions:
             self.calls.append(KernelCall(program.symbol(function), buffers, function.shared_extent, step))
@@ -200,7 +241,8 @@ def make_kernel_plan(
         )
 
     sizes = tuple(planner.sizes)
-    return KernelPlan(table, sizes, tensors(inputs), tensors(outputs), constants, arena_bytes, tuple(planner.calls))
+    calls, checks = tuple(planner.calls), tuple(planner.checks)
+    return KernelPlan(table, sizes, tensors(inputs), tensors(outputs), constants, arena_bytes, calls, checks)
 
 
 def _nbytes(node: Node, layouts: Mapping[Node, Layout]) -> int:

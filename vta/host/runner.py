@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.errors import DeviceError
+from vta.errors import DeviceError, GraphError
 from vta.host.plan import KernelPlan, PlanTensor
 from vta.native import ffi, lib
 from vta.support.dataclass import dataclass
@@ -19,6 +19,7 @@ __all__ = ["Functions", "PlanRunner", "WorkerThreads", "address"]
 
 Array = NDArray[Any]
 _ALIGNMENT = 64
+_NUMBER_BYTES = 8
 _LARGE_BYTES = 1 << 16
 """From so many on it pays to begin an output where a line of the cache does."""
 
@@ -127,7 +128,18 @@ class PlanRunner:
         for at, source, shape in self._given:
             outputs.insert(at, inputs[source].reshape(shape))
         self._benches.append(bench)
+        if self.plan.checks:
+            self._check(bench)
         return outputs, seconds
+
+    def _check(self, bench: _Bench) -> None:
+        """Raise `GraphError` for an operand with a value that is not allowed."""
+        start = -address(bench.arena) % _ALIGNMENT
+        for check in self.plan.checks:
+            places = (start + self.plan.table[place].at for place in (check.low, check.high))
+            low, high = (int(bench.arena[at : at + _NUMBER_BYTES].view(np.int64)[0]) for at in places)
+            if (said := check.outside(low, high)) is not None:
+                raise GraphError(said)
 
     def _seconds(self, taken: list[int]) -> list[float]:
         """Of each kernel, the time of its calls, from that of each call in nanoseconds."""

@@ -13,7 +13,7 @@ namespace vta {
 
 namespace {
 
-constexpr int64_t kFirstVersion = 1, kLastVersion = 2;
+constexpr int64_t kFirstVersion = 1, kLastVersion = 3;
 constexpr int64_t kMostBytes = int64_t{1} << 31;
 constexpr int64_t kMostIndex = 1 << 24;
 
@@ -96,6 +96,21 @@ PlanCall call(const Json& value, size_t places) {
   return made;
 }
 
+// Where an int64 lies in the arena that a place is.
+size_t number_at(const Json& value, const PlanKernels& kernels) {
+  const PlanPlace& place = kernels.table[index(value, kernels.table.size())];
+  if (place.kind != PlaceKind::kArena || place.at % sizeof(int64_t) != 0 || kernels.arena_bytes < sizeof(int64_t) ||
+      place.at > kernels.arena_bytes - sizeof(int64_t)) {
+    value.fail("is no place of a number");
+  }
+  return place.at;
+}
+
+PlanCheck check(const Json& value, const PlanKernels& kernels) {
+  return {number_at(value["low"], kernels), number_at(value["high"], kernels), value["least"].integer(-kMostBytes, kMostBytes),
+          value["most"].integer(-kMostBytes, kMostBytes), value["message"].text()};
+}
+
 PlanKernels kernels(const Json& value, const Plan& plan, size_t constant_bytes) {
   PlanKernels made{};
   made.arena_bytes = size(value["arena_bytes"]);
@@ -106,6 +121,9 @@ PlanKernels kernels(const Json& value, const Plan& plan, size_t constant_bytes) 
   for (const Json& item : value["inputs"].list()) made.inputs.push_back(tensor(item, plan, made.table.size()));
   for (const Json& item : value["outputs"].list()) made.outputs.push_back(tensor(item, plan, made.table.size()));
   for (const Json& item : value["calls"].list()) made.calls.push_back(call(item, made.table.size()));
+  if (const Json* checks = value.find("checks"); checks != nullptr) {
+    for (const Json& item : checks->list()) made.checks.push_back(check(item, made));
+  }
   return made;
 }
 

@@ -48,12 +48,22 @@ struct PlanCall {
   int64_t extent;
 };
 
+// Two int64 of the arena, the smallest and the largest value that an operand had, and what they may be.
+struct PlanCheck {
+  size_t low;  // bytes from the start of the arena
+  size_t high;
+  int64_t least;
+  int64_t most;
+  std::string message;  // of a value that is outside, which follows it
+};
+
 struct PlanKernels {
   std::vector<PlanPlace> table;
   std::vector<PlanTensor> inputs;
   std::vector<PlanTensor> outputs;
   size_t arena_bytes;
   std::vector<PlanCall> calls;
+  std::vector<PlanCheck> checks;
 };
 
 struct PlanBinding {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.host.random_kernels import RANDOM_KERNELS, graph_of, inputs_of, require_same
+from tests.host.random_kernels import RANDOM_KERNELS, RANDOM_PROCEDURES, graph_of, inputs_of, require_same
 from vta.ir.interpreter import evaluate
 from vta.runtime.host_part.host_graph import host_graph
 from vta.runtime.host_part.host_options import HostOptions
@@ -13,11 +13,14 @@ from vta.runtime.host_part.plan import HostStep
 BOUND = 1e-5
 
 
-@pytest.mark.parametrize("kind", RANDOM_KERNELS)
+KINDS = RANDOM_KERNELS | RANDOM_PROCEDURES
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @given(st.data(), st.integers(0, 99))
 @settings(max_examples=4)
 def test_kernels(kind, data, seed):
-    graph = graph_of(data.draw(RANDOM_KERNELS[kind]))
+    graph = graph_of(data.draw(KINDS[kind]))
     inputs = inputs_of(graph, seed)
     compiled = host_graph(graph)
     assert not any(isinstance(step, HostStep) for step in compiled.plan.steps)

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.demo_network import demo_image
-from tests.host.random_kernels import RANDOM_KERNELS, graph_of, inputs_of, require_same
+from tests.host.random_kernels import RANDOM_KERNELS, RANDOM_PROCEDURES, graph_of, inputs_of, require_same
 from tests.integer_graphs import BASELINE
 from tests.state_nets import frames, streaming_net
 from vta.compiler.compile import compile_graph, compile_model
@@ -34,6 +34,7 @@ from vta.runtime.host_part.host_options import HostOptions
 
 TRIPLES = {"aarch64": "aarch64-linux-gnu", "armv7": "armv7-linux-gnueabihf"}
 EMULATORS = {"aarch64": "qemu-aarch64-static", "armv7": "qemu-arm-static"}
+KINDS = RANDOM_KERNELS | RANDOM_PROCEDURES
 BOUND = 2e-5
 """Of floats, relative to the largest: sums of the same terms, with or without products that are rounded."""
 
@@ -97,11 +98,11 @@ def test_mobilenet(shared, on_arm, kind):
     same(on_arm(module, inputs), here(module, inputs))
 
 
-@pytest.mark.parametrize("kind", RANDOM_KERNELS)
+@pytest.mark.parametrize("kind", KINDS)
 @given(st.data(), st.integers(0, 99))
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_kernels(on_arm, kind, data, seed):
-    graph = graph_of(data.draw(RANDOM_KERNELS[kind]))
+    graph = graph_of(data.draw(KINDS[kind]))
     inputs = inputs_of(graph, seed)
     (got,) = on_arm(CompiledModule(graph, BASELINE, (), (), 0), inputs)
     require_same(got, evaluate(graph, inputs)[0], BOUND)

@@ -12,8 +12,10 @@ from tests.demo_network import demo_image
 from tests.integer_graphs import BASELINE
 from vta.codegen.region_program import RegionProgram
 from vta.devices.sim import SimDevice
+from vta.errors import GraphError
 from vta.host.llvm.target import host_target
 from vta.ir.graph import Graph, call, constant, graph_input
+from vta.ir.interpreter import evaluate
 from vta.runtime import Module, save
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.host_library.build import build_host_library
@@ -68,12 +70,40 @@ def test_several_inputs_and_outputs_of_other_shapes(vta_run, tmp_path):
     np.testing.assert_array_equal(results[2], [0, 1, 2])
 
 
+def test_boxes_and_positions_that_are_computed(vta_run, tmp_path):
+    """What follows values, not shapes; a position outside is an error here as it is there."""
+    boxes, scores = graph_input("boxes", (1, 40, 4)), graph_input("scores", (1, 3, 40))
+    shift = graph_input("shift", (), "int64")
+    kept = call("nn.non_max_suppression", [boxes, scores], "kept", most=5, iou_threshold=0.4)
+    best = call("top_k", [call("reshape", [call("max", [scores], axis=(1,))], newshape=(40,))], "best", k=9)
+    picked = call("take", [boxes, call("add", [best, shift])], "picked", axis=1)
+    graph = Graph((boxes, scores, shift), (kept, picked))
+    module = host_network(graph, tmp_path / "net.vta")
+    rng = np.random.default_rng(4)
+    values = {node.name: rng.random(node.shape, np.float32) for node in (boxes, scores)} | {"shift": np.int64(0)}
+    given = [f"--input={name}={tmp_path / name}.npy" for name in values]
+    for name, value in values.items():
+        np.save(tmp_path / f"{name}.npy", value)
+    assert vta_run(tmp_path / "net.vta", *given, f"--output={tmp_path / 'out.npz'}")[0] == 0
+    with np.load(tmp_path / "out.npz") as found:
+        results = [found[name] for name in found.files]
+    for got, want in zip(results, evaluate(graph, values), strict=True):
+        np.testing.assert_array_equal(got, want)
+    values["shift"] = np.int64(1000)
+    np.save(tmp_path / "shift.npy", values["shift"])
+    with pytest.raises(GraphError, match=r"picked: take: positions must be in -40\.\.39, got ") as there:
+        python_outputs(module, values)
+    status, _, complaint = vta_run(tmp_path / "net.vta", *given)
+    assert status == 1
+    assert complaint.endswith(f"{there.value}\n")
+
+
 def test_networks_that_need_python_are_refused_by_name(vta_run, tmp_path):
-    x = graph_input("x", (1, 4, 3, 3), "int32")
-    host_network(Graph((x,), (call("left_shift", [x, x], "middle"),)), tmp_path / "net.vta")
+    x = graph_input("x", (3, 0), "float32")
+    host_network(Graph((x,), (call("sum", [x], "middle", axis=(1,)),)), tmp_path / "net.vta")
     status, _, complaint = vta_run(tmp_path / "net.vta")
     assert status == 1
-    assert complaint.endswith("net.vta: no kernel for 'middle' (left_shift): this network runs in Python only\n")
+    assert complaint.endswith("net.vta: no kernel for 'middle' (sum): this network runs in Python only\n")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +178,7 @@ PROCESSOR = {"machine": "riscv64", "triple": "riscv64-linux-gnu", "cpu": "generi
             {"regions/0/instructions": lambda code: b"\x07" * 16 + code},
             "region 'region0': instruction 0 (compute unit)",
         ),
-        (with_plan(version=3), "= 3; this program reads versions 1 to 2"),
+        (with_plan(version=4), "= 4; this program reads versions 1 to 3"),
         (with_plan(processor=PROCESSOR), "its host part was compiled for 'riscv64' ('riscv64-linux-gnu'); this machine is"),
         (with_plan(arena_bytes=64), "offset lies outside of its place"),
         (with_plan(arena_bytes=1 << 40), "arena_bytes = 1099511627776; allowed: 0 to 2147483648"),

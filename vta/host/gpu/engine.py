@@ -43,7 +43,7 @@ def describe_gpu(
     `calls` are in topological order; values in `kept` are wanted by others. `schedules` chooses the steps of whole kernels; then
     `tiles` the tiles of sums, before the model does.
     """
-    groups = find_groups(calls, graph.users(), kept)
+    groups = find_groups(calls, graph.users(), kept, procedures=False)
     return HostPart(tuple(_described(group, limits, tiles, schedules) for group in groups), {})
 
 

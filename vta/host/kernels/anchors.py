@@ -18,11 +18,11 @@ from vta.host.kernels.products.convolution_shape import is_depthwise
 from vta.host.kernels.products.depthwise_rows import computes_rows, depthwise_rows
 from vta.host.kernels.products.integers import Windows, integer_convolution, integer_dense
 from vta.host.kernels.products.matmul import computed_convolution, computed_dense, matmul, matmul2d
-from vta.host.kernels.products.transposed import grouped_convolution, transposed_convolution, transposed_windows
+from vta.host.kernels.products.transposed import grouped_convolution, transposed_convolution, transposed_windows, with_offsets
 from vta.host.kernels.quantized_pools import quantized_average, quantized_global_average
 from vta.host.kernels.reducing.ordered import MOST_ORDERED, top_k
 from vta.host.kernels.reducing.reductions import REDUCTIONS, arg_extreme, reduction
-from vta.host.kernels.reducing.rows import normalize, softmax_shares, softmax_terms
+from vta.host.kernels.reducing.rows import float_normalize, normalize, softmax_shares, softmax_terms
 from vta.host.kernels.reducing.softmaxes import fixed_softmax, softmax
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
@@ -58,18 +58,15 @@ def works_in_blocks(node: Node) -> bool:
 
 
 def _has_constants(node: Node) -> bool:
-    return all(item.value is not None for item in node.inputs[1:])
+    return node.inputs[1].value is not None
 
 
 def _is_known(node: Node) -> bool:
-    """Offsets of phases are constants; what else may be computed has kernels for that. Long rows are sorted elsewhere."""
+    """Long rows are sorted elsewhere."""
     if node.op == ops.TOP_K:
         attrs = attrs_of(node, TopKAttributes)
         return node.inputs[0].shape[attrs.axis] <= MOST_ORDERED
-    return len(node.inputs) <= _WITH_WEIGHT or not node.op.endswith("conv2d_transpose") or node.inputs[2].value is not None
-
-
-_WITH_WEIGHT = 2
+    return True
 
 
 def _weight(node: Node) -> NDArray[Any]:
@@ -100,9 +97,10 @@ def _convolution(node: Node, site: Site) -> AnyAnchor:
 def _transposed(node: Node, site: Site) -> AnyAnchor:
     attrs = base_attributes(Conv2DTransposeAttributes, node.attrs)
     zero_point = _zero_point(node)
-    if not _has_constants(node):
-        return computed_convolution(node, site, transposed_windows(node, attrs, zero_point), zero_point, turned=True)
-    return transposed_convolution(node, site, attrs, zero_point)
+    if node.inputs[1].value is None:
+        windows = transposed_windows(node, attrs, zero_point)
+        return with_offsets(node, site, attrs, computed_convolution(node, site, windows, zero_point, turned=True))
+    return with_offsets(node, site, attrs, transposed_convolution(node, site, attrs, zero_point))
 
 
 def _dense(node: Node, site: Site) -> AnyAnchor:
@@ -137,6 +135,7 @@ _RULES: dict[str, _Rule] = {
     ops.QNN_SOFTMAX_TERMS: softmax_terms,
     ops.QNN_SOFTMAX_SHARES: softmax_shares,
     ops.QNN_NORMALIZE: normalize,
+    ops.NORMALIZE: float_normalize,
     ops.WINDOWS: window_channels,
     ops.TOP_K: top_k,
 }

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from vta.host.kernels.anchor import AnyAnchor, PlainAnchor, Site
 from vta.host.kernels.anchors import build_anchor
 from vta.host.kernels.by_element.pointwise import is_elementwise, pointwise_value
+from vta.host.kernels.checks import Checks, RangeCheck, checks_of
 from vta.host.kernels.results import result_stages
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout, Value, stored, stored_shape
@@ -36,6 +37,8 @@ class Group:
     nodes: tuple[Node, ...]
     """In order; the last one is what the kernel gives."""
     anchor: Node | None = None
+    procedure: bool = False
+    """Whether its one operator is a procedure."""
 
     @property
     def result(self) -> Node:
@@ -59,6 +62,7 @@ class GroupKernel:
     """Values of the kernel's first inputs."""
     constants: tuple[Array, ...]
     """Of the others."""
+    checks: tuple[RangeCheck, ...] = ()
 
 
 AnchorRule = Callable[[Node, Site], AnyAnchor]
@@ -75,13 +79,15 @@ class TracedGroup:
     buffers: tuple[Buffer, ...]
     """Of the sources."""
     constants: tuple[tuple[Buffer, Array], ...]
+    checks: Checks = Checks()
 
     def kernel(self, name: str, last: Sequence[Stage], steps: Sequence[Step]) -> GroupKernel:
         """The kernel that ends with some stages."""
         inputs = (*self.buffers, *(buffer for buffer, _ in self.constants))
-        stages = (*(self.anchor.stages if self.anchor else ()), *last)
+        stages = (*self.checks.stages, *(self.anchor.stages if self.anchor else ()), *last)
         arrays = tuple(array for _, array in self.constants)
-        return GroupKernel(Kernel(name, inputs, stages), tuple(steps), self.sources, arrays)
+        steps = (*self.checks.steps, *steps)
+        return GroupKernel(Kernel(name, inputs, stages), steps, self.sources, arrays, self.checks.ranges)
 
 
 @dataclass
@@ -163,7 +169,8 @@ def traced_group(
         else:
             values[node] = pointwise_value(node, [value_of(source) for source in node.inputs], builder.constant)
     constants = (*builder.constants, *(anchor.constants if anchor else ()))
-    return TracedGroup(values[group.result], anchor, tuple(builder.sources), tuple(builder.buffers), constants)
+    checks = checks_of(group.nodes, value_of, builder.lanes)
+    return TracedGroup(values[group.result], anchor, tuple(builder.sources), tuple(builder.buffers), constants, checks)
 
 
 def _site(

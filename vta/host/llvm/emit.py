@@ -14,10 +14,10 @@ from llvmlite import ir
 from vta.host.llvm.dot import by_fours, dot_product
 from vta.host.llvm.scalars import binary_value, cast_value, fused_product, llvm_type, memory_type, unary_value
 from vta.host.llvm.vectors import masked_load, transposed_vectors
-from vta.host.loop.affine import Affine, affine_of
+from vta.host.loop.affine import Affine, affine_of, flat_position
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.errors import LoopError
-from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, index, loads, walk
+from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, loads, walk
 from vta.host.loop.nest import Barrier, Block, Function, If, Let, Loop, Program, Statement, Store
 from vta.host.processors import CpuTarget
 from vta.support.dataclass import dataclass
@@ -167,11 +167,19 @@ class _Emitter:
             self.counted(loop, self.begin, self.end)
         elif loop.kind == "serial" or (loop.kind == "dot" and self.lane is None):
             # Where one lane alone is wanted, as of one channel, there is no vector that a dot product could be of.
-            self.counted(loop, ir.Constant(_INDEX, 0), ir.Constant(_INDEX, loop.extent))
+            self.counted(loop, ir.Constant(_INDEX, 0), self.last(loop))
         elif loop.kind == "dot":
             self.dot(loop)
         else:
             raise LoopError(f"loop {loop.variable}: a processor has no {loop.thread or loop.kind} to bind it to")
+
+    def last(self, loop: Loop) -> Any:
+        """What a loop counts up to."""
+        last = ir.Constant(_INDEX, loop.extent)
+        if loop.limit is None:
+            return last
+        limit = self.value(loop.limit)
+        return self.builder.select(self.builder.icmp_signed("<", limit, last), limit, last)
 
     def counted(self, loop: Loop, first: Any, last: Any) -> None:
         """A loop that counts. Its body runs at least once where the bounds are constants."""
@@ -410,7 +418,7 @@ class _Emitter:
         total = Affine()
         for part, stride in zip(parts, buffer.strides, strict=True):
             if part is None:
-                return _flat(buffer, indices)
+                return flat_position(buffer, indices)
             total = total.plus(part, stride)
         return total
 
@@ -488,11 +496,3 @@ class _Emitter:
         if isinstance(left.type, ir.VectorType) or isinstance(right.type, ir.VectorType):
             return self.spread(left, dtype), self.spread(right, dtype)
         return left, right
-
-
-def _flat(buffer: Buffer, indices: Sequence[Expr]) -> Expr:
-    """The position as an expression."""
-    total: Expr = index(0)
-    for item, stride in zip(indices, buffer.strides, strict=True):
-        total = binary("add", total, binary("mul", item, index(stride)))
-    return total

@@ -109,7 +109,7 @@ def _extreme(builder: ir.IRBuilder, operation: str, left: Any, right: Any, dtype
 def unary_value(builder: ir.IRBuilder, operation: str, operand: Any, dtype: str, target: CpuTarget) -> Any:
     """An operation on one value, as the processor does it best."""
     if operation in ("bits", "unbits"):
-        item = ir.IntType(32) if operation == "bits" else ir.FloatType()
+        item = ir.IntType(32 if dtype == "float32" else 64) if operation == "bits" else ir.FloatType()
         return builder.bitcast(
             operand, ir.VectorType(item, operand.type.count) if isinstance(operand.type, ir.VectorType) else item
         )

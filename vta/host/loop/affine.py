@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+from vta.host.loop.buffer import Buffer
 from vta.host.loop.expression import Binary, Const, Expr, Var, binary, index, map_expression
 from vta.support.dataclass import dataclass
 
-__all__ = ["Affine", "affine_of", "without_divisions"]
+__all__ = ["Affine", "affine_of", "flat_position", "without_divisions"]
 
 
 @dataclass(frozen=True)
@@ -93,3 +94,11 @@ def _parts(total: Affine | None, divisor: int, extents: Mapping[str, int]) -> tu
     if rest.constant + low < 0 or rest.constant + high >= divisor:
         return None
     return Affine(total.constant // divisor, multiples), rest
+
+
+def flat_position(buffer: Buffer, indices: Sequence[Expr]) -> Expr:
+    """Elements from a buffer's start, as an expression."""
+    total: Expr = index(0)
+    for item, stride in zip(indices, buffer.strides, strict=True):
+        total = binary("add", total, binary("mul", item, index(stride)))
+    return total

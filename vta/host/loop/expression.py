@@ -121,7 +121,7 @@ class Binary:
 
 @dataclass(frozen=True)
 class Unary:
-    """An operation on one value. `bits` is a float32's pattern as int32, `unbits` the reverse."""
+    """An operation on one value. `bits` is a float's pattern as an integer of its width, `unbits` the reverse for float32."""
 
     operation: UnaryOperation
     operand: Expr
@@ -129,7 +129,9 @@ class Unary:
     @property
     def dtype(self) -> str:
         """That of the operand, but for `bits` and `unbits`."""
-        return {"bits": "int32", "unbits": "float32"}.get(self.operation, self.operand.dtype)
+        if self.operation == "bits":
+            return "int32" if self.operand.dtype == "float32" else "int64"
+        return "float32" if self.operation == "unbits" else self.operand.dtype
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,7 @@ def binary(operation: BinaryOperation, left: Expr, right: Expr) -> Expr:
 def unary(operation: UnaryOperation, operand: Expr) -> Unary:
     """An operation on one value; raises `LoopError` if it is not defined for the type."""
     is_float = operand.dtype.startswith("float")
-    wrong = {"bits": operand.dtype != "float32", "unbits": operand.dtype != "int32"}.get(
+    wrong = {"bits": operand.dtype not in ("float32", "float64"), "unbits": operand.dtype != "int32"}.get(
         operation, operation in _REAL and not is_float
     )
     if wrong:

@@ -29,7 +29,7 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
     "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "tanh": np.tanh,
     "sin": np.sin, "cos": np.cos,
     "erf": lambda value: value.dtype.type(math.erf(value)), "floor": np.floor, "ceil": np.ceil, "round_even": np.rint,
-    "trunc": np.trunc, "bits": lambda value: value.view(np.int32), "unbits": lambda value: value.view(np.float32),
+    "trunc": np.trunc, "bits": lambda value: value.view(f"i{value.itemsize}"), "unbits": lambda value: value.view(np.float32),
 }  # fmt: skip
 
 
@@ -82,8 +82,9 @@ def _run(statement: Statement, names: Mapping[str, Any], memory: Mapping[Buffer,
             place = _place(buffer, indices, names, memory)
             new = _value(value, names, memory)
             memory[buffer][place] = new if accumulate is None else _combined(accumulate, memory[buffer][place], new)
-        case Loop(variable, extent, _, body, thread):
-            for at in (names[thread_name(thread, variable)],) if thread else range(extent):
+        case Loop(variable, extent, _, body, thread, limit):
+            last = extent if limit is None else min(extent, int(_value(limit, names, memory)))
+            for at in (names[thread_name(thread, variable)],) if thread else range(last):
                 yield from _run(body, {**names, variable: np.int64(at)}, memory)
         case Let(variable, value, body):
             yield from _run(body, {**names, variable: _value(value, names, memory)}, memory)

@@ -52,6 +52,8 @@ class Loop:
     body: Statement
     thread: str = ""
     """One of `THREADS`, or `VIRTUAL`, that a bound loop stands for."""
+    limit: Expr | None = None
+    """Where less than `extent`, how many values a serial loop runs for: worked out once, before the first of them."""
 
 
 @dataclass(frozen=True)

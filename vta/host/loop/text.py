@@ -107,9 +107,10 @@ def _lines(statement: Statement, indent: str) -> list[str]:
             sign = "=" if accumulate is None else _COMBINED[accumulate]
             lines, rest = named_parts(value, indent)
             return [*lines, f"{indent}{buffer.name}[{', '.join(map(expression_text, indices))}] {sign} {expression_text(rest)}"]
-        case Loop(variable, extent, kind, body, thread):
+        case Loop(variable, extent, kind, body, thread, limit):
             note = "" if kind == "serial" else f"  # {kind}{' to ' + thread if thread else ''}"
-            return [f"{indent}for {variable} in {extent}:{note}", *_lines(body, indent + "  ")]
+            last = f"{extent}" if limit is None else f"min({extent}, {expression_text(limit)})"
+            return [f"{indent}for {variable} in {last}:{note}", *_lines(body, indent + "  ")]
         case Let(variable, value, body):
             return [f"{indent}{variable} = {expression_text(value)}", *_lines(body, indent)]
         case If(condition, body):

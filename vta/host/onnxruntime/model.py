@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vta.host.groups import is_view
+from vta.host.kernels.by_element.checked import is_checked
 from vta.host.kernels.by_element.pointwise import is_elementwise
 from vta.host.onnxruntime.expressions import elementwise
 from vta.host.onnxruntime.moves import MOVES, view
@@ -41,6 +42,6 @@ def _written(writer: ModelWriter, node: Node, inputs: Sequence[Tensor]) -> Tenso
     rule = PRODUCTS.get(node.op) or MOVES.get(node.op)
     if rule is not None:
         return rule(writer, node, inputs)
-    if is_elementwise(node):
+    if is_elementwise(node) and not is_checked(node):
         return elementwise(writer, node, inputs)
     raise refusal(node, "it has no such operator")

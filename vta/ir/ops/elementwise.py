@@ -124,7 +124,7 @@ def _infer_shift(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType
 def _check_amounts(amounts: Array) -> None:
     if amounts.size:
         low, high = int(amounts.min()), int(amounts.max())
-        require(low >= 0 and high <= 31, f"shift amounts must be in 0..31, got {low}..{high}")
+        require(low >= 0 and high <= 31, f"shift amounts must be in 0..31, got {low if low < 0 else high}")
 
 
 @operator(ops.LEFT_SHIFT, 2, _infer_shift)

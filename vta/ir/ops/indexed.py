@@ -96,17 +96,17 @@ class TopKAttributes(Attributes):
         check_flag(self, "largest")
 
 
-def _counted(indices: Array, size: int, what: str) -> Array:
+def _counted(indices: Array, size: int) -> Array:
     """Positions counted from the front; raises `GraphError` for one that is outside."""
     if indices.size and not (-size <= indices.min() and indices.max() < size):
         found = indices.min() if indices.min() < -size else indices.max()
-        raise GraphError(f"{what}: positions must be in {-size}..{size - 1}, got {found}")
+        raise GraphError(f"positions must be in {-size}..{size - 1}, got {found}")
     return np.where(indices < 0, indices + size, indices)
 
 
-def _coordinates(indices: Array, shape: Sequence[int], what: str) -> tuple[Array, ...]:
+def _coordinates(indices: Array, shape: Sequence[int]) -> tuple[Array, ...]:
     """The coordinates in the last axis of positions, each counted from the front."""
-    return tuple(_counted(indices[..., at], size, what) for at, size in enumerate(shape))
+    return tuple(_counted(indices[..., at], size) for at, size in enumerate(shape))
 
 
 def _along(indices: Array, axis: int) -> tuple[Array, ...]:
@@ -134,7 +134,7 @@ def _check_elements(axis: int, data: TensorType, indices: TensorType) -> None:
 def gather_elements(attrs: AxisOfIndices, data: Array, indices: Array) -> Array:
     """For each position the value there along one axis; negative positions count from the end."""
     axis = attrs.axis % data.ndim
-    places = _along(_counted(indices, data.shape[axis], ops.GATHER_ELEMENTS), axis)
+    places = _along(_counted(indices, data.shape[axis]), axis)
     return np.asarray(data[places]).reshape(indices.shape)
 
 
@@ -156,7 +156,7 @@ def _infer_gather_nd(attrs: GatherNdAttributes, types: Sequence[TensorType]) -> 
 def gather_nd(attrs: GatherNdAttributes, data: Array, indices: Array) -> Array:
     """For each row of coordinates the value, or the slice, there; negative coordinates count from the end."""
     shared, depth = attrs.batch_dims, indices.shape[-1]
-    found = _coordinates(indices, data.shape[shared : shared + depth], ops.GATHER_ND)
+    found = _coordinates(indices, data.shape[shared : shared + depth])
     lead = tuple(
         np.arange(size).reshape((-1, *(1 for _ in range(indices.ndim - 2 - at)))) for at, size in enumerate(data.shape[:shared])
     )
@@ -193,7 +193,7 @@ def scatter_elements(attrs: ScatterElementsAttributes, data: Array, indices: Arr
     """The data with values put at positions along one axis, in the order of the updates."""
     axis = attrs.axis % data.ndim
     result = data.copy()
-    places = _along(_counted(indices, data.shape[axis], ops.SCATTER_ELEMENTS), axis)
+    places = _along(_counted(indices, data.shape[axis]), axis)
     _put(result, tuple(np.broadcast_to(place, indices.shape) for place in places), updates, attrs.reduction)
     return result
 
@@ -213,7 +213,7 @@ def scatter_nd(attrs: ScatterNdAttributes, data: Array, indices: Array, updates:
     """The data with values, or slices, put at rows of coordinates, in the order of the updates."""
     result = data.copy()
     depth = indices.shape[-1]
-    rows = _coordinates(indices.reshape(-1, depth), data.shape[:depth], ops.SCATTER_ND)
+    rows = _coordinates(indices.reshape(-1, depth), data.shape[:depth])
     values = updates.reshape(-1, *data.shape[depth:])
     if not depth:
         for value in values:

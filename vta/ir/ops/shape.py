@@ -265,10 +265,11 @@ def _infer_take(attrs: TakeAttributes, types: Sequence[TensorType]) -> TensorTyp
 @operator(ops.TAKE, 2, _infer_take, TakeAttributes)
 def take(attrs: TakeAttributes, data: Array, indices: Array) -> Array:
     """Pick slices along one axis; negative indices count from the end."""
-    try:
-        return np.asarray(np.take(data, indices, axis=attrs.axis))
-    except IndexError as error:
-        raise GraphError(f"take: {error}") from None
+    size = data.shape[attrs.axis]
+    if indices.size and not (-size <= indices.min() and indices.max() < size):
+        found = indices.min() if indices.min() < -size else indices.max()
+        raise GraphError(f"positions must be in {-size}..{size - 1}, got {found}")
+    return np.asarray(np.take(data, indices, axis=attrs.axis))
 
 
 @dataclass(frozen=True, kw_only=True)

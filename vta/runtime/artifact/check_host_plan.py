@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from vta.errors import ArtifactError
-from vta.runtime.artifact.host_plan import PACKED_VERSION, PLAN_VERSION, HostPlan, PlannedKernels
+from vta.runtime.artifact.host_plan import CHECKED_VERSION, PLAN_VERSION, HostPlan, PlannedKernels
 from vta.support.shorten import shown
 
 __all__ = ["check_plan"]
@@ -16,12 +16,14 @@ _DTYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64
 _KINDS = ("input", "output", "constant", "arena")
 _MOST_BYTES = 1 << 31
 _MOST_BUFFERS = 256
+_NUMBER_BYTES = 8
+"""Of what is looked at."""
 
 
 def check_plan(plan: HostPlan, constant_bytes: int, nodes: int, regions: int) -> None:
     """Raise `ArtifactError` naming the place of what does not fit."""
-    if plan.version not in (PLAN_VERSION, PACKED_VERSION):
-        read = f"{PLAN_VERSION} and {PACKED_VERSION}"
+    if not PLAN_VERSION <= plan.version <= CHECKED_VERSION:
+        read = f"{PLAN_VERSION} to {CHECKED_VERSION}"
         raise ArtifactError(f"host plan: version {plan.version}; this program reads versions {read}")
     _within("host plan.arena_bytes", plan.arena_bytes, 0, _MOST_BYTES)
     sizes = _value_sizes(plan, constant_bytes)
@@ -82,6 +84,15 @@ def _check_kernels(where: str, kernels: PlannedKernels, sizes: list[int], consta
         _within(f"{where}.calls[{at}]: buffers", len(call.buffers), 1, _MOST_BUFFERS)
         for place_index in call.buffers:
             _within(f"{where}.calls[{at}]: buffer", place_index, 0, last)
+    for at, check in enumerate(kernels.checks):
+        for place_index in (check.low, check.high):
+            name = f"{where}.checks[{at}]: place"
+            _within(name, place_index, 0, last)
+            _among(name, kernels.table[place_index].kind, ("arena",))
+            start = kernels.table[place_index].at
+            _within(name, start, 0, kernels.arena_bytes - _NUMBER_BYTES)
+            if start % _NUMBER_BYTES:
+                raise ArtifactError(f"{name} is {start}, which is no multiple of {_NUMBER_BYTES}")
 
 
 def _within(what: str, value: int, low: int, high: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from vta.support.dataclass import dataclass
 
 __all__ = [
+    "CHECKED_VERSION",
     "PACKED_VERSION",
     "PLAN_VERSION",
     "HostLibrary",
@@ -16,6 +17,7 @@ __all__ = [
     "NamedValue",
     "PlannedBinding",
     "PlannedCall",
+    "PlannedCheck",
     "PlannedHardware",
     "PlannedKernels",
     "PlannedOperator",
@@ -27,8 +29,9 @@ __all__ = [
     "PlannedValue",
 ]
 
-PLAN_VERSION, PACKED_VERSION = 1, 2
-"""Versions of plans; those of the second have values of regions that lie in the arena as on the device."""
+PLAN_VERSION, PACKED_VERSION, CHECKED_VERSION = 1, 2, 3
+"""Versions of plans; those of the second may have values of regions that lie in the arena as on the device, those of the third
+kernels with something to look at when they have run, too."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,17 @@ class PlannedCall:
 
 
 @dataclass(frozen=True)
+class PlannedCheck:
+    """What is looked at when kernels have run: see `vta.host.plan.PlanCheck`."""
+
+    low: int
+    high: int
+    least: int
+    most: int
+    message: str
+
+
+@dataclass(frozen=True)
 class PlannedKernels:
     """Kernels that follow each other: see `vta.host.plan.KernelPlan`."""
 
@@ -125,6 +139,7 @@ class PlannedKernels:
     outputs: tuple[PlannedTensor, ...]
     arena_bytes: int
     calls: tuple[PlannedCall, ...]
+    checks: tuple[PlannedCheck, ...] = ()
 
 
 @dataclass(frozen=True)

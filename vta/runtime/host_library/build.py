@@ -24,6 +24,7 @@ from vta.host.plan import KernelPlan, PlanTensor
 from vta.host.processors import CpuTarget
 from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.artifact.host_plan import (
+    CHECKED_VERSION,
     PACKED_VERSION,
     PLAN_VERSION,
     HostLibrary,
@@ -31,6 +32,7 @@ from vta.runtime.artifact.host_plan import (
     NamedValue,
     PlannedBinding,
     PlannedCall,
+    PlannedCheck,
     PlannedHardware,
     PlannedKernels,
     PlannedOperator,
@@ -138,7 +140,7 @@ class _Builder:
         inputs = zip((node.name for node in graph.inputs), self.plan.inputs, strict=True)
         outputs = zip(output_names(graph), self.plan.outputs, strict=True)
         return HostPlan(
-            version=PACKED_VERSION if self.packed else PLAN_VERSION,
+            version=self.version,
             processor=PlannedProcessor(target.architecture.machine, target.triple, target.cpu, target.requires),
             hardware=_hardware(self.module.hw),
             arena_bytes=arena_bytes,
@@ -151,6 +153,13 @@ class _Builder:
             steps=tuple(self.steps),
         )
 
+    @property
+    def version(self) -> int:
+        """The first one that has all that there is."""
+        if any(item.checks for item in self.kernels):
+            return CHECKED_VERSION
+        return PACKED_VERSION if self.packed else PLAN_VERSION
+
     def _add_kernels(self, at: int, step: KernelStep, plan: KernelPlan) -> None:
         places = [
             PlannedPlace("constant", self._constant(plan.constants[place.at]), plan.constants[place.at].nbytes)
@@ -162,7 +171,8 @@ class _Builder:
         outputs = [self._tensor(slot, tensor, at) for slot, tensor in zip(step.targets, plan.outputs, strict=True)]
         calls = tuple(PlannedCall(call.symbol, call.buffers, call.extent, call.kernel) for call in plan.calls)
         nodes = tuple(self.nodes[node] for node in step.nodes)
-        self.kernels.append(PlannedKernels(nodes, tuple(places), tuple(inputs), tuple(outputs), plan.arena_bytes, calls))
+        checks = tuple(PlannedCheck(item.low, item.high, item.least, item.most, item.message) for item in plan.checks)
+        self.kernels.append(PlannedKernels(nodes, tuple(places), tuple(inputs), tuple(outputs), plan.arena_bytes, calls, checks))
         self.steps.append(PlannedStep("kernels", len(self.kernels) - 1))
 
     def _add_region(self, at: int, step: RegionStep) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import ArtifactError
-from vta.host.plan import KernelCall, KernelPlan, Place, PlanTensor
+from vta.host.plan import KernelCall, KernelPlan, Place, PlanCheck, PlanTensor
 from vta.host.processors import missing_features
 from vta.host.runner import PlanRunner, WorkerThreads, address
 from vta.ir.graph import Node
@@ -140,7 +140,8 @@ class _Loader:
                 table.append(Place(place.kind, place.at))  # type: ignore[arg-type]
         calls = tuple(KernelCall(call.symbol, call.buffers, call.extent, call.kernel) for call in item.calls)
         inputs, outputs = tuple(map(self._tensor, item.inputs)), tuple(map(self._tensor, item.outputs))
-        plan = KernelPlan(tuple(table), (), inputs, outputs, tuple(constants), item.arena_bytes, calls)
+        checks = tuple(PlanCheck(check.low, check.high, check.least, check.most, check.message) for check in item.checks)
+        plan = KernelPlan(tuple(table), (), inputs, outputs, tuple(constants), item.arena_bytes, calls, checks)
         nodes = tuple(self._nodes[node] for node in item.nodes)
         sources, targets = (tuple(tensor.value for tensor in group) for group in (item.inputs, item.outputs))
         return KernelStep(PlanRunner(plan, self._code, self._threads), nodes, sources, targets)

@@ -8,6 +8,7 @@ from vta.autotune.auto.cpu.machine import CpuMachine
 from vta.autotune.auto.sketch import Choice
 from vta.autotune.auto.task import AutoTask, distinct_tasks, task_of_group
 from vta.host.engine import default_kernel, host_groups, open_kernel
+from vta.host.kernels.by_element.checked import is_checked
 from vta.host.kernels.group import Group
 from vta.host.kernels.products.convolution_shape import ConvolutionShape, TileSource, convolution_shape, has_tile
 from vta.host.kernels.tiles import Tile
@@ -31,7 +32,8 @@ def cpu_tasks(
     `kept` and `tiles` are as for `vta.host.engine.describe_host`.
     """
     target = machine.target
-    groups, layouts = host_groups(graph, calls, kept, target)
+    found, layouts = host_groups(graph, calls, kept, target)
+    groups = [group for group in found if not group.procedure and not any(map(is_checked, group.nodes))]
 
     def task_of(group: Group) -> AutoTask:
         kernel, default = open_kernel(group, layouts, target), default_kernel(group, layouts, target, tiles)

@@ -42,7 +42,9 @@ def gpu_auto_tasks(
         hints = _hints(group, kernel.kernel, machine, tile)
         return task_of_group(group, machine, kernel, kernel, hints, group_graph(group))
 
-    return distinct_tasks(find_groups(calls, graph.users(), kept), lambda group: build_gpu_kernel(group, limits).kernel, task_of)
+    return distinct_tasks(
+        find_groups(calls, graph.users(), kept, procedures=False), lambda group: build_gpu_kernel(group, limits).kernel, task_of
+    )
 
 
 def group_graph(group: Group) -> Graph:

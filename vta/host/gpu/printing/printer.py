@@ -159,6 +159,8 @@ class _Printer:
 
     def loop(self, loop: Loop) -> None:
         """Write a loop, in the way of its kind."""
+        if loop.limit is not None:
+            raise LoopError(f"loop {loop.variable}: loops of a GPU's threads are as long as each other")
         if loop.kind == "bound":
             self.bound(loop)
             return

@@ -26,14 +26,14 @@ _LARGEST_INT64 = 2.0**63 - 1024
 """The largest double below 2^63."""
 
 
-def _rule(*names: str, when: Callable[[Node], bool] = lambda node: True) -> Callable[[_Rule], _Rule]:
+def _rule(*names: str) -> Callable[[_Rule], _Rule]:
     """Declare an expression of the elements of the operands, which broadcast."""
 
     def declare(rule: _Rule) -> _Rule:
         def value(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
             return Value(node.shape, node.dtype, lambda point: rule(node, [item.broadcast(point, node.shape) for item in inputs]))
 
-        pointwise(*names, when=when)(value)
+        pointwise(*names)(value)
         return rule
 
     return declare
@@ -62,15 +62,12 @@ def _turned(node: Node, args: Sequence[Expr]) -> Expr:
     return binary(_TURNED[node.op], args[1], args[0])
 
 
-def _shifts_within(node: Node) -> bool:
-    """Whether the amounts are known and in the range that the operator allows."""
-    amounts = node.inputs[1].value
-    return amounts is not None and bool(((amounts >= 0) & (amounts <= 31)).all())
-
-
-@_rule(*_SHIFTS, when=_shifts_within)
+@_rule(*_SHIFTS)
 def _shift(node: Node, args: Sequence[Expr]) -> Expr:
-    return binary(_SHIFTS[node.op], *args)
+    """What computed amounts must be is looked at apart (`checked.py`); here they are such that the processor can."""
+    data, amount = args
+    amount = amount if node.inputs[1].value is not None else limited(amount, 0, 31, "int32")
+    return binary(_SHIFTS[node.op], data, amount)
 
 
 @_rule(*_UNARY)
@@ -145,12 +142,19 @@ def _hard_swish(node: Node, args: Sequence[Expr]) -> Expr:
     return binary("mul", args[0], limited(line, 0, 1, node.dtype))
 
 
-def _converts(node: Node) -> bool:
-    """Whether processors convert between the types at once: half precision to and from what float32 holds."""
-    return node.dtype != "float16" or node.inputs[0].dtype in ("float32", "float16", "int8", "uint8", "bool")
+def _rounded_to_odd(value: Expr) -> Expr:
+    """A float64 as a float32 from which any shorter number is rounded as from the value itself.
+
+    What is not exact is cut off, and its last bit set (S. Boldo and G. Melquiond, "When double rounding is odd", 2005).
+    """
+    near = cast(value, "float32")
+    pattern, back = unary("bits", near), cast(near, "float64")
+    one = const(1, "int32")
+    cut = select(binary("lt", unary("abs", value), unary("abs", back)), binary("sub", pattern, one), pattern)
+    return select(binary("eq", back, value), near, unary("unbits", binary("or", cut, one)))
 
 
-@_rule(ops.CAST, when=_converts)
+@_rule(ops.CAST)
 def _cast(node: Node, args: Sequence[Expr]) -> Expr:
     value, dtype = args[0], node.dtype
     if value.dtype == dtype:
@@ -158,7 +162,8 @@ def _cast(node: Node, args: Sequence[Expr]) -> Expr:
     if value.dtype == "float16":
         value = cast(value, "float32")
     if dtype == "float16":
-        return cast(cast(value, "float32"), dtype)
+        # Of whole numbers those are exact in float32 that are not beyond half precision.
+        return cast(_rounded_to_odd(value) if value.dtype == "float64" else cast(value, "float32"), dtype)
     if not value.dtype.startswith("float") or dtype.startswith("float") or dtype == "bool":
         return cast(value, dtype)
     limits = np.iinfo(dtype)
@@ -205,18 +210,28 @@ def _prelu(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) ->
     return Value(node.shape, node.dtype, at)
 
 
-def _has_constants(node: Node) -> bool:
-    return all(item.value is not None for item in node.inputs[1:])
-
-
-@pointwise(ops.BATCH_NORM, when=_has_constants)
+@pointwise(ops.BATCH_NORM)
 def _batch_norm(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
     attrs = attrs_of(node, BatchNormAttributes)
-    gamma, beta, mean, var = (np.asarray(item.value) for item in node.inputs[1:])
-    factor = gamma / np.sqrt(var + gamma.dtype.type(attrs.epsilon))
-    scale, shift = make_constant(factor), make_constant(beta - mean * factor)
+    if all(item.value is not None for item in node.inputs[1:]):
+        gamma, beta, mean, var = (np.asarray(item.value) for item in node.inputs[1:])
+        factor = gamma / np.sqrt(var + gamma.dtype.type(attrs.epsilon))
+        scale, shift = make_constant(factor), make_constant(beta - mean * factor)
+        return _line(
+            node, inputs[0], lambda point: along(point, attrs.axis, scale), lambda point: along(point, attrs.axis, shift)
+        )
 
-    def at(point: Point) -> Expr:
-        return binary("add", binary("mul", inputs[0].at(point), along(point, attrs.axis, scale)), along(point, attrs.axis, shift))
+    def slope(point: Point) -> Expr:
+        gamma, _, _, var = (along(point, attrs.axis, item) for item in inputs[1:])
+        return binary("div", gamma, unary("sqrt", binary("add", var, real(attrs.epsilon, node.dtype))))
 
-    return Value(node.shape, node.dtype, at)
+    def start(point: Point) -> Expr:
+        _, beta, mean, _ = (along(point, attrs.axis, item) for item in inputs[1:])
+        return binary("sub", beta, binary("mul", mean, slope(point)))
+
+    return _line(node, inputs[0], slope, start)
+
+
+def _line(node: Node, data: Value, slope: Callable[[Point], Expr], start: Callable[[Point], Expr]) -> Value:
+    """Values of a straight line for each channel."""
+    return Value(node.shape, node.dtype, lambda point: binary("add", binary("mul", data.at(point), slope(point)), start(point)))

@@ -1,4 +1,4 @@
-"""Gathers and scatters by positions that are known: others are checked, and computed, by the reference."""
+"""Gathers, and scatters by positions that are known."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.host.kernels.by_element.checked import counted_from_front
 from vta.host.kernels.by_element.pointwise import ConstantMaker, pointwise
 from vta.host.kernels.values import Coordinate, Point, Value
 from vta.host.loop.expression import Expr, binary, index, select
 from vta.ir import names as ops
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
 from vta.ir.operator import lookup
+from vta.ir.ops.indexed import AxisOfIndices, GatherNdAttributes
 
 __all__: list[str] = []
 
@@ -54,10 +56,36 @@ def _element(value: Value, place: Expr) -> Expr:
     return value.at(tuple(places))
 
 
-@pointwise(ops.GATHER_ELEMENTS, ops.GATHER_ND, kind="gather", when=_has_known_sources)
+@pointwise(ops.GATHER_ELEMENTS, ops.GATHER_ND, kind="gather")
 def _gather(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    if not _has_known_sources(node):
+        return (_gathered_elements if node.op == ops.GATHER_ELEMENTS else _gathered_slices)(node, *inputs)
     sources = make_constant(_sources(node))
     return Value(node.shape, node.dtype, lambda point: _element(inputs[0], sources.at(point)))
+
+
+def _gathered_elements(node: Node, data: Value, places: Value) -> Value:
+    axis = attrs_of(node, AxisOfIndices).axis % len(data.shape)
+
+    def at(point: Point) -> Expr:
+        place = counted_from_front(places.at(point), data.shape[axis])
+        return data.at((*point[:axis], Coordinate(place), *point[axis + 1 :]))
+
+    return Value(node.shape, node.dtype, at)
+
+
+def _gathered_slices(node: Node, data: Value, places: Value) -> Value:
+    shared = attrs_of(node, GatherNdAttributes).batch_dims
+    *rows, depth = places.shape
+
+    def at(point: Point) -> Expr:
+        row, inner = point[: len(rows)], point[len(rows) :]
+        found = (
+            counted_from_front(places.at((*row, Coordinate(index(axis)))), data.shape[shared + axis]) for axis in range(depth)
+        )
+        return data.at((*row[:shared], *map(Coordinate, found), *inner))
+
+    return Value(node.shape, node.dtype, at)
 
 
 @pointwise(ops.SCATTER_ELEMENTS, ops.SCATTER_ND, kind="gather", when=_has_known_sources)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from vta.host.kernels.by_element.checked import counted_from_front
 from vta.host.kernels.by_element.elementwise import real
 from vta.host.kernels.by_element.pointwise import ConstantMaker, pointwise
 from vta.host.kernels.values import Coordinate, Point, Value
@@ -191,22 +192,15 @@ def all_of(conditions: Sequence[Expr]) -> Expr:
     return total
 
 
-def _picks_known_places(node: Node) -> bool:
-    """Whether positions are known and there; others are errors when the operator runs."""
-    places, size = node.inputs[1].value, node.inputs[0].shape[attrs_of(node, TakeAttributes).axis]
-    return places is not None and bool(((places >= -size) & (places < size)).all()) and 0 not in node.shape
-
-
-@pointwise(ops.TAKE, kind="gather", when=_picks_known_places)
+@pointwise(ops.TAKE, kind="gather")
 def _take(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
     data, places = inputs
     axis = attrs_of(node, TakeAttributes).axis % len(data.shape)
     count = len(places.shape)
 
     def at(point: Point) -> Expr:
-        place = cast(places.at(point[axis : axis + count]), "int64")
-        counted = select(binary("lt", place, index(0)), binary("add", place, index(data.shape[axis])), place)
-        return data.at((*point[:axis], Coordinate(counted), *point[axis + count :]))
+        place = counted_from_front(places.at(point[axis : axis + count]), data.shape[axis])
+        return data.at((*point[:axis], Coordinate(place), *point[axis + count :]))
 
     return Value(node.shape, node.dtype, at)
 

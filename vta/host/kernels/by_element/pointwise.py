@@ -7,6 +7,7 @@ from math import prod
 from typing import Any, Literal
 
 from vta.host.kernels.values import Value
+from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.support.dataclass import dataclass
 
@@ -48,8 +49,12 @@ def pointwise(
 
 
 def is_pointwise(node: Node) -> bool:
-    """Whether there is a rule for a call, with its types and attributes; there is none for values without elements."""
-    return node.op in _RULES and all(prod(item.shape) for item in (node, *node.inputs)) and _RULES[node.op].when(node)
+    """Whether there is a rule for a call, with its types and attributes; there is none for values without elements.
+
+    Parts without elements that something is put together from do not count.
+    """
+    operands = node.inputs if node.op != ops.CONCATENATE else ()
+    return node.op in _RULES and all(prod(item.shape) for item in (node, *operands)) and _RULES[node.op].when(node)
 
 
 def is_elementwise(node: Node) -> bool:

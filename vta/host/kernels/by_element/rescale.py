@@ -8,40 +8,46 @@ import numpy as np
 
 from vta.host.kernels.by_element.elementwise import limited
 from vta.host.kernels.by_element.pointwise import ConstantMaker, pointwise
-from vta.host.kernels.by_element.rescaling import by_channel, divided_by_power_of_two, int64
+from vta.host.kernels.by_element.rescaling import ByChannel, by_channel, divided_by_power_of_two, int64
 from vta.host.kernels.values import Coordinate, Point, Value
-from vta.host.loop.expression import Expr, binary, cast, index
+from vta.host.loop.expression import Expr, binary, cast, index, unary
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.quantized.rescale import MOST_SHIFT, TABLE_ENTRIES, RescaleAttributes
 
 __all__: list[str] = []
 
-_PARAMETERS = slice(1, 4)
 _WITH_TABLE = 5
+_INT32 = (-(2**31), 2**31 - 1)
 
 
-def _has_known_parameters(node: Node) -> bool:
-    """Whether bias, multipliers and shifts are constants, and the shifts those that 64 bits have room for."""
-    if any(item.value is None for item in node.inputs[_PARAMETERS]):
-        return False
-    shifts = np.asarray(node.inputs[3].value)
-    return bool((np.abs(shifts.astype(np.int64)) <= MOST_SHIFT).all())
-
-
-@pointwise(ops.RESCALE, when=_has_known_parameters)
+@pointwise(ops.RESCALE)
 def _rescale(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
     attrs = attrs_of(node, RescaleAttributes)
-    shifts = np.asarray(node.inputs[3].value, np.int64)
-    bias, multiplier = (by_channel(node.inputs[at].value, "int32", 1, make_constant) for at in (1, 2))
-    left = by_channel(np.maximum(-shifts, 0) if attrs.narrow else attrs.left, "int32", 1, make_constant)
-    right = by_channel(np.maximum(shifts, 0), "int64", 1, make_constant)
+
+    def parameter(at: int, low: int = _INT32[0], high: int = _INT32[1], opposite: bool = False) -> ByChannel:
+        known = node.inputs[at].value
+        if known is not None:
+            numbers = np.asarray(known, np.int64)
+            return by_channel(np.clip(-numbers if opposite else numbers, low, high), "int32", 1, make_constant)
+        single = inputs[at].shape == (1,)
+
+        def of(point: Point) -> Expr:
+            value = inputs[at].at((Coordinate(index(0)) if single else point[1],))
+            return limited(unary("neg", value) if opposite else value, low, high, "int32")
+
+        return of
+
+    bias, multiplier = parameter(1), parameter(2)
+    # What shifts must be is looked at apart; here they are such that 64 bits have room for them.
+    right = parameter(3, 0, MOST_SHIFT)
+    left = parameter(3, 0, MOST_SHIFT, opposite=True) if attrs.narrow else by_channel(attrs.left, "int32", 1, make_constant)
     table = inputs[4] if len(inputs) == _WITH_TABLE else None
 
     def at(point: Point) -> Expr:
         raised = binary("shl", binary("add", inputs[0].at(point), bias(point)), left(point))
         product = binary("mul", cast(raised, "int64"), cast(multiplier(point), "int64"))
-        result = (_rounded_once if attrs.once else _rounded_twice)(product, right(point))
+        result = (_rounded_once if attrs.once else _rounded_twice)(product, cast(right(point), "int64"))
         if not attrs.narrow:
             return cast(result, "int32")
         narrow = limited(binary("add", result, int64(attrs.zero_point)), attrs.a_min, attrs.a_max, "int64")

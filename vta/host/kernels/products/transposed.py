@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.host.kernels.anchor import Anchor, Site
+from vta.host.kernels.anchor import Anchor, AnyAnchor, Site
 from vta.host.kernels.by_element.frames import Frame, framed
 from vta.host.kernels.products.integers import Windows, integer_convolution, window_sums
 from vta.host.kernels.products.packing import by_lanes, joined_groups
@@ -20,9 +21,11 @@ from vta.host.loop.expression import Expr, binary, index, load
 from vta.ir.graph import Node
 from vta.ir.ops.nn.conv import Conv2DTransposeAttributes, spread_phases, transposed_weight
 
-__all__ = ["grouped_convolution", "transposed_convolution", "transposed_windows"]
+__all__ = ["grouped_convolution", "transposed_convolution", "transposed_windows", "with_offsets"]
 
 Array = NDArray[Any]
+_WITHOUT_OFFSETS = 2
+"""Operands."""
 
 
 def grouped_convolution(node: Node, site: Site, weight: Array, windows: Windows) -> Anchor:
@@ -48,19 +51,14 @@ def grouped_convolution(node: Node, site: Site, weight: Array, windows: Windows)
     return window_sums(node, site, source, windows, reduce, product, None, tile, ((buffer, packed),))
 
 
-def transposed_convolution(node: Node, site: Site, attrs: Conv2DTransposeAttributes, zero_point: int = 0) -> Anchor:
-    """A transposed convolution, of float32 or of integers, with what is added to its phases."""
+def transposed_convolution(node: Node, site: Site, attrs: Conv2DTransposeAttributes, zero_point: int) -> Anchor:
+    """A transposed convolution, of float32 or of integers, without what is added to its phases."""
     weight = np.asarray(node.inputs[1].value)
     turned = transposed_weight(weight, attrs.groups)
     windows = transposed_windows(node, attrs, zero_point)
     if weight.dtype.kind == "f":
-        anchor = grouped_convolution(node, site, turned, windows)
-    else:
-        anchor = integer_convolution(node, site, turned, windows, zero_point)
-    if len(node.inputs) <= 2:
-        return anchor
-    offsets = spread_phases(np.asarray(node.inputs[2].value), attrs, node.shape[2:])
-    return _with_offsets(anchor, site.make_constant(offsets))
+        return grouped_convolution(node, site, turned, windows)
+    return integer_convolution(node, site, turned, windows, zero_point)
 
 
 def transposed_windows(node: Node, attrs: Conv2DTransposeAttributes, zero_point: int) -> Windows:
@@ -80,11 +78,24 @@ def _frame(node: Node, attrs: Conv2DTransposeAttributes, kernel: Sequence[int], 
     return Frame((*before, *after), attrs.strides, zero_point)
 
 
-def _with_offsets(anchor: Anchor, offsets: Value) -> Anchor:
-    value = anchor.value
+def with_offsets(node: Node, site: Site, attrs: Conv2DTransposeAttributes, anchor: AnyAnchor) -> AnyAnchor:
+    """An anchor with what is added to the phases of a transposed convolution, if anything is."""
+    if len(node.inputs) <= _WITHOUT_OFFSETS:
+        return anchor
+    value, known = anchor.value, node.inputs[2].value
+    spread = None if known is None else spread_phases(np.asarray(known), attrs, node.shape[2:])
+    offsets = site.value(2) if spread is None else site.make_constant(spread)
+
+    def offset(channel: Coordinate, *places: Coordinate) -> Expr:
+        if known is not None:
+            return offsets.at((channel, *places))
+        phases = (
+            binary("mod", binary("add", place.whole, index(before)), index(stride))
+            for place, before, stride in zip(places, attrs.padding, attrs.strides, strict=False)
+        )
+        return offsets.at((channel, *map(Coordinate, phases)))
 
     def at(point: Point) -> Expr:
-        return binary("add", value.at(point), offsets.at(point[1:]))
+        return binary("add", value.at(point), offset(*point[1:]))
 
-    whole = Value(value.shape, value.dtype, at)
-    return Anchor(anchor.stages, whole, anchor.steps, anchor.tile, anchor.constants, anchor.by_rows)
+    return replace(anchor, value=Value(value.shape, value.dtype, at))

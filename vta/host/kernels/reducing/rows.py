@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from vta.host.kernels.anchor import PlainAnchor, Site
+from vta.host.kernels.by_element.elementwise import real
 from vta.host.kernels.by_element.rescaling import int64, narrowed
 from vta.host.kernels.reducing.reductions import reduced
 from vta.host.kernels.reducing.softmaxes import along, read_stage, stored, whole_stage
 from vta.host.kernels.values import Coordinate, Point, Value
 from vta.host.loop.compute import Stage
-from vta.host.loop.expression import Expr, binary, cast, select
+from vta.host.loop.expression import Expr, binary, cast, const, select, unary
 from vta.host.loop.steps import Step
 from vta.ir.arithmetic.rows import MEAN_BITS, ONE, Factor, Reciprocal, Root, Squares
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.quantized.rows import (
     ROOT_OFFSET,
+    NormalizeAttributes,
     QnnNormalizeAttributes,
     RowAttributes,
     SharesAttributes,
@@ -21,7 +23,7 @@ from vta.ir.ops.quantized.rows import (
     roots_table,
 )
 
-__all__ = ["normalize", "softmax_shares", "softmax_terms"]
+__all__ = ["float_normalize", "normalize", "softmax_shares", "softmax_terms"]
 
 _LARGEST_DIFFERENCE = 255
 
@@ -179,3 +181,30 @@ def _half_shift(value: Expr) -> Expr:
         value = select(small, binary("shl", value, int64(level)), value)
         amount = binary("add", amount, select(small, int64(level // 2), int64(0)))
     return amount
+
+
+def float_normalize(node: Node, site: Site) -> PlainAnchor:
+    """`nn.normalize`."""
+    attrs = attrs_of(node, NormalizeAttributes)
+    data, dtype = site.value(0), node.dtype
+    axis = attrs.axis % len(data.shape)
+    count = const(data.shape[axis], dtype)
+    mean = reduced("mean", data, [axis], "add", site.lanes) if attrs.center else None
+
+    def centered(point: Point) -> Expr:
+        if mean is None:
+            return data.at(point)
+        return binary("sub", data.at(point), binary("div", along(mean.value, axis, point), count))
+
+    def square(point: Point) -> Expr:
+        value = centered(point)
+        return binary("mul", value, value)
+
+    squares = reduced("squares", Value(data.shape, dtype, square), [axis], "add", site.lanes)
+
+    def at(point: Point) -> Expr:
+        variance = binary("div", along(squares.value, axis, point), count)
+        return binary("div", centered(point), unary("sqrt", binary("add", variance, real(attrs.epsilon, dtype))))
+
+    first = ((), ()) if mean is None else (mean.stages, mean.steps)
+    return PlainAnchor((*first[0], *squares.stages), Value(node.shape, dtype, at), (*first[1], *squares.steps))

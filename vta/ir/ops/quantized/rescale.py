@@ -70,6 +70,11 @@ def rescale(
     All but the product is int32 and wraps. A shift below zero shifts to the left, before the product; docs/isa-extensions.md
     has the bits.
     """
+    low, high = int(shift.min(initial=0)), int(shift.max(initial=0))
+    require(
+        low >= -MOST_SHIFT and high <= MOST_SHIFT,
+        f"shifts must be in {-MOST_SHIFT}..{MOST_SHIFT}, got {low if low < -MOST_SHIFT else high}",
+    )
     bias, multiplier, shift = (per_channel(given.astype(np.int64), value.ndim, 1) for given in (bias, multiplier, shift))
     left = attrs.left if not attrs.narrow else np.maximum(-shift, 0)
     right = np.maximum(shift, 0)

@@ -1,0 +1,1 @@
+"""Kernels whose order of computing is part of what they compute: written as loop nests, not as expressions with a schedule."""
