@@ -42,6 +42,9 @@ class QuantizeConfig:
     """Percentage of the non-zero magnitudes that ``percentile`` keeps in range."""
     scales: str = "real"
     """One of `SCALES`."""
+    zero_points: bool = True
+    """Whether the lowest level of int8 stands for zero in values that are never negative, as behind a ReLU: they get twice as
+    many levels. Needs data, and accumulators of 32 bits."""
     per_channel: bool = True
     """Whether each output channel has its own weight scale."""
     multipliers: bool = False
