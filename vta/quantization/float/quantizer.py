@@ -96,7 +96,7 @@ def _quantized(
         read = {group.anchor.inputs[0] for group in plan.groups.values()} if config.bias_correction else set()
         means = ChannelMeans(read)
         moments = PatchMoments([group.anchor for group in plan.groups.values()] if config.rounding in ROUNDERS else ())
-        unsigned = unsigned_values(graph, plan) if config.zero_points and hw.acc_bits >= _PRODUCT_BITS else frozenset[Node]()
+        unsigned = unsigned_values(graph, plan, config.zero_points if hw.acc_bits >= _PRODUCT_BITS else "none")
         ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means, moments], unsigned)
         unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
         if unbounded:

@@ -8,6 +8,7 @@ from vta.ir.ops.nn.activation import ClipAttributes
 from vta.ir.ops.nn.pool import AvgPool2DAttributes
 from vta.ir.ops.shape import PadAttributes
 from vta.ir.state import state_nodes
+from vta.quantization.float.cross_layer_equalization import is_depthwise
 from vta.quantization.float.quant_groups import LAYOUT_OPS, RECTIFIERS, Plan
 from vta.quantization.float.scale_groups import alike
 
@@ -19,11 +20,13 @@ _KEEPS_LEVELS = LAYOUT_OPS | {ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.CONCATE
 """Operators on int8 values whose results have the zero point of what they read."""
 
 
-def unsigned_values(graph: Graph, plan: Plan) -> frozenset[Node]:
+def unsigned_values(graph: Graph, plan: Plan, which: str = "all") -> frozenset[Node]:
     """Return the values that are never negative, whatever the input, and whose integer readers take any zero point.
 
-    What shares a scale is all among them, or nothing of it.
+    What shares a scale is all among them, or nothing of it. `which` is one of `vta.quantization.config.ZERO_POINTS`.
     """
+    if which == "none" or (which == "depthwise" and not any(map(is_depthwise, graph.calls()))):
+        return frozenset()
     finder = _Finder(graph, plan)
     found = {node for node in graph.calls() if finder.is_positive(node) and finder.is_taken(node)}
     pairs = list(alike(graph, plan))
