@@ -85,7 +85,9 @@ def signal_to_noise(float_graph: Graph, int_graph: Graph, batch: Mapping[str, Ar
     ]
 
 
-def _on_exact_inputs(graph: Graph, batch: Mapping[str, Array], exact: Mapping[Node, tuple[Array, tuple[float, int]]]) -> dict[Node, Array]:
+def _on_exact_inputs(
+    graph: Graph, batch: Mapping[str, Array], exact: Mapping[Node, tuple[Array, tuple[float, int]]]
+) -> dict[Node, Array]:
     """The values of the nodes in `exact`, each from exact inputs: those are given, with the scale that they are rounded to."""
     given = check_inputs(graph, batch)
     values: dict[Node, Array] = {}

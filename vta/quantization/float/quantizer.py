@@ -444,9 +444,7 @@ class _Quantizer:
             return tensor.node
         zeros = {"input_zero_point": tensor.zero_point, "output_zero_point": zero_point}
         bound = 128 + abs(tensor.zero_point)
-        return call(
-            ops.QNN_REQUANTIZE, [tensor.node], name, input_scale=tensor.scale, output_scale=scale, bound=bound, **zeros
-        )
+        return call(ops.QNN_REQUANTIZE, [tensor.node], name, input_scale=tensor.scale, output_scale=scale, bound=bound, **zeros)
 
     def _average(self, node: Node, source: Levels) -> bool:
         """Average pooling, at an output scale that makes the division by the window exact."""

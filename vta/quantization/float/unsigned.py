@@ -1,4 +1,4 @@
-"""Which values are never negative, so that the lowest level of int8 can stand for zero: twice as many levels are left for them."""
+"""Which values are never negative, so that the lowest level of int8 can stand for zero: they have twice as many then."""
 
 from __future__ import annotations
 
