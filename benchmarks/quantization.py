@@ -88,6 +88,8 @@ def _choices() -> Iterator[tuple[str, str, QuantizeConfig]]:
     yield "sim", "default, weights rounded by optimisation (adaround)", replace(default, rounding="adaround")
     yield "sim", "default without equalisation", replace(default, equalize="none")
     yield "sim", "default, all layers equalised", replace(default, equalize="all")
+    for zero_points in ("none", "all"):
+        yield "sim", f"default, zero points in {zero_points}", replace(default, zero_points=zero_points)
     for calibration in ("global_scale", "max", "percentile", "kl", "mse"):
         for scales in ("real", "power_of_two"):
             config = replace(default, calibration=calibration, scales=scales)
@@ -97,7 +99,11 @@ def _choices() -> Iterator[tuple[str, str, QuantizeConfig]]:
     for scales in ("real", "power_of_two"):
         text = f"{default.calibration}, {scales}, one scale for each weight tensor"
         yield "sim", text, replace(default, scales=scales, per_channel=False)
-    yield "sim", "default, first convolution quantised too", replace(default, skip_conv_layers=())
+    bold = replace(default, skip_conv_layers=())
+    yield "sim", "default, first convolution quantised too", bold
+    for zero_points in ("none", "all"):
+        text = f"default, first convolution quantised too, zero points in {zero_points}"
+        yield "sim", text, replace(bold, zero_points=zero_points)
 
 
 def main() -> int:

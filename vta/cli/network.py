@@ -226,6 +226,7 @@ def quantize_config(options: argparse.Namespace) -> QuantizeConfig:
         rounding=options.rounding,
         bias_correction=not options.no_bias_correction,
         equalize=options.equalize,
+        zero_points=options.zero_points,
         skip_conv_layers=None if options.skip_layers is None else tuple(layer for layer in skipped if isinstance(layer, int)),
         skip_layers=tuple(layer for layer in skipped if isinstance(layer, str)),
         skip_dense=options.skip_dense,

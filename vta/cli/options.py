@@ -384,6 +384,13 @@ def add_quantization(parser: argparse.ArgumentParser) -> None:
         help="between which layers the ranges of channels are evened out on the calibration data: none, a depthwise one and its "
         "neighbours, or all (default: %(default)s)",
     )
+    group.add_argument(
+        "--zero-points",
+        choices=("none", "depthwise", "all"),
+        default="depthwise",
+        help="in which networks values that are never negative get all 256 levels: none, those with depthwise layers, or all "
+        "(default: %(default)s)",
+    )
     group.add_argument("--per-tensor", action="store_true", help="one weight scale a layer instead of one a channel")
     group.add_argument("--skip-dense", action="store_true", help="leave all dense layers in float")
     first = group.add_mutually_exclusive_group()

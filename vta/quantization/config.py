@@ -6,7 +6,7 @@ from vta.errors import UsageError
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
-__all__ = ["CALIBRATIONS", "EQUALIZATIONS", "REQUANTIZATIONS", "ROUNDINGS", "SCALES", "QuantizeConfig"]
+__all__ = ["CALIBRATIONS", "EQUALIZATIONS", "REQUANTIZATIONS", "ROUNDINGS", "SCALES", "ZERO_POINTS", "QuantizeConfig"]
 
 CALIBRATIONS = ("global_scale", "max", "percentile", "kl", "mse")
 """Ways to find the range of an activation."""
@@ -16,6 +16,10 @@ SCALES = ("real", "power_of_two")
 
 EQUALIZATIONS = ("none", "depthwise", "all")
 """Between which layers ranges of channels are evened out: none, those of which one is depthwise or several read one, or all."""
+
+ZERO_POINTS = ("none", "depthwise", "all")
+"""In which networks the lowest level of int8 stands for zero in values that are never negative, as behind a ReLU, so that they
+have twice as many levels: in none, in those with depthwise layers, whose noise adds up most, or in all."""
 
 ROUNDINGS = ("compensated", "nearest", "adaround")
 """How weights are rounded: so that their errors make up for each other on the calibration data, each to the nearest, or by an
@@ -42,6 +46,8 @@ class QuantizeConfig:
     """Percentage of the non-zero magnitudes that ``percentile`` keeps in range."""
     scales: str = "real"
     """One of `SCALES`."""
+    zero_points: str = "depthwise"
+    """One of `ZERO_POINTS`; needs data, and accumulators of 32 bits."""
     per_channel: bool = True
     """Whether each output channel has its own weight scale."""
     multipliers: bool = False
@@ -70,6 +76,8 @@ class QuantizeConfig:
             raise UsageError(f"scales = {shown(self.scales)} is unknown; allowed: {', '.join(SCALES)}")
         if self.equalize not in EQUALIZATIONS:
             raise UsageError(f"equalise = {shown(self.equalize)} is unknown; allowed: {', '.join(EQUALIZATIONS)}")
+        if self.zero_points not in ZERO_POINTS:
+            raise UsageError(f"zero_points = {shown(self.zero_points)} is unknown; allowed: {', '.join(ZERO_POINTS)}")
         if self.rounding not in ROUNDINGS:
             raise UsageError(f"rounding = {shown(self.rounding)} is unknown; allowed: {', '.join(ROUNDINGS)}")
         if self.requantize not in REQUANTIZATIONS:

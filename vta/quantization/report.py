@@ -36,7 +36,7 @@ class LayerQuality:
     largest: float
     """Largest magnitude of the float value in the batch."""
     saturated: float
-    """Share of the int8 values at -128 or 127."""
+    """Share of the int8 values at -128, unless that stands for zero, or 127."""
     snr_db: float
     """Power of the float value over power of the difference, in decibels; infinite if there is none."""
     own_db: float
@@ -45,15 +45,21 @@ class LayerQuality:
 
 def tensor_scales(graph: Graph) -> dict[Node, float]:
     """Return the scale of each int8 value of a graph in the quantised dialect, where the operators tell it."""
-    found: dict[Node, float] = {}
+    return {node: scale for node, (scale, _) in _scales_and_zero_points(graph).items()}
+
+
+def _scales_and_zero_points(graph: Graph) -> dict[Node, tuple[float, int]]:
+    found: dict[Node, tuple[float, int]] = {}
     for node in graph.calls():
         if node.dtype != "int8":
             continue
         attrs = node.attrs
-        if isinstance(attrs, RescaledAttributes | HardSwishAttributes):
-            found[node] = attrs.output_scale
+        if isinstance(attrs, RescaledAttributes):
+            found[node] = attrs.output_scale, attrs.output_zero_point
+        elif isinstance(attrs, HardSwishAttributes):
+            found[node] = attrs.output_scale, 0
         elif isinstance(attrs, QuantizeAttributes) and isinstance(attrs.scale, float):
-            found[node] = attrs.scale
+            found[node] = attrs.scale, attrs.zero_point
         elif node.op in _KEEPS_SCALE and node.inputs[0] in found:
             found[node] = found[node.inputs[0]]
     return found
@@ -64,7 +70,7 @@ def signal_to_noise(float_graph: Graph, int_graph: Graph, batch: Mapping[str, Ar
 
     A layer's value is that of the last node with its name; layers that are within a quant group have no row.
     """
-    scales = tensor_scales(int_graph)
+    scales = _scales_and_zero_points(int_graph)
     users = int_graph.users()
     ends = {node.name: node for node in scales if not _continues(node, users[node])}
     wanted = {node: node.name for node in ends.values()}
@@ -79,7 +85,9 @@ def signal_to_noise(float_graph: Graph, int_graph: Graph, batch: Mapping[str, Ar
     ]
 
 
-def _on_exact_inputs(graph: Graph, batch: Mapping[str, Array], exact: Mapping[Node, tuple[Array, float]]) -> dict[Node, Array]:
+def _on_exact_inputs(
+    graph: Graph, batch: Mapping[str, Array], exact: Mapping[Node, tuple[Array, tuple[float, int]]]
+) -> dict[Node, Array]:
     """The values of the nodes in `exact`, each from exact inputs: those are given, with the scale that they are rounded to."""
     given = check_inputs(graph, batch)
     values: dict[Node, Array] = {}
@@ -94,8 +102,8 @@ def _on_exact_inputs(graph: Graph, batch: Mapping[str, Array], exact: Mapping[No
             values[node] = evaluate_node(node, [values[source] for source in node.inputs])
         if node in exact:
             found[node] = values[node]
-            real, scale = exact[node]
-            values[node] = np.clip(np.floor(real / scale + 0.5), -128, 127).astype(np.int8)
+            real, (scale, zero_point) = exact[node]
+            values[node] = np.clip(np.floor(real / scale + 0.5) + zero_point, -128, 127).astype(np.int8)
     return found
 
 
@@ -105,9 +113,9 @@ def _continues(node: Node, users: Iterable[Node]) -> bool:
     return bool(readers) and all(user.op in (ops.CLIP, ops.RELU) for user in readers)
 
 
-def _quality(node: Node, scale: float, integers: Array, reals: Array, alone: Array) -> LayerQuality:
-    signal = reals.astype(np.float64)
-    saturated = float(((integers == 127) | (integers == -128)).mean())
+def _quality(node: Node, levels: tuple[float, int], integers: Array, reals: Array, alone: Array) -> LayerQuality:
+    (scale, zero_point), signal = levels, reals.astype(np.float64)
+    ends = (integers == 127) | ((integers == -128) & (zero_point > -128))
     largest = float(np.abs(signal).max(initial=0.0))
-    ratios = [decibels(signal, values * scale) for values in (integers, alone)]
-    return LayerQuality(node.name, node.op, scale, largest, saturated, *ratios)
+    ratios = [decibels(signal, (values.astype(np.int64) - zero_point) * scale) for values in (integers, alone)]
+    return LayerQuality(node.name, node.op, scale, largest, float(ends.mean()), *ratios)

@@ -33,15 +33,27 @@ def step_ops(graph: Graph) -> list:
     return [node for node in graph.calls() if node.dtype == "int32" and node not in operands]
 
 
+@pytest.mark.parametrize("zero_points", ["none", "all"])
 @pytest.mark.parametrize("scales", ["real", "power_of_two"])
-def test_results_follow_the_float_graph(graph: Graph, net, hw: HardwareConfig, scales: str):
-    quantized = quantize(graph, net.samples(graph, 32), QuantizeConfig(scales=scales), hw)
+def test_results_follow_the_float_graph(graph: Graph, net, hw: HardwareConfig, scales: str, zero_points: str):
+    config = QuantizeConfig(scales=scales, zero_points=zero_points)
+    quantized = quantize(graph, net.samples(graph, 32), config, hw)
     batch = net.samples(graph, graph.inputs[0].shape[0])
     for found, wanted in zip(evaluate(quantized, batch), evaluate(graph, batch), strict=True):
         assert relative_error(found, wanted) < (0.05 if scales == "real" else 0.08)
 
 
-@pytest.mark.parametrize("config", [QuantizeConfig(), QuantizeConfig(scales="power_of_two"), QuantizeConfig(multipliers=True)])
+@pytest.mark.parametrize(
+    "config",
+    [
+        QuantizeConfig(),
+        QuantizeConfig(scales="power_of_two"),
+        QuantizeConfig(multipliers=True),
+        QuantizeConfig(zero_points="all"),
+        QuantizeConfig(zero_points="all", scales="power_of_two"),
+        QuantizeConfig(zero_points="all", multipliers=True),
+    ],
+)
 def test_lowered_graph_gives_the_same_bits(graph: Graph, net, hw: HardwareConfig, config: QuantizeConfig):
     quantized = quantize(graph, net.samples(graph, 8), config, hw)
     batch = net.samples(graph, graph.inputs[0].shape[0])

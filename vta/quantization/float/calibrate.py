@@ -18,6 +18,7 @@ from vta.ir.state import initial_values, split_outputs
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.histogram import Histogram, threshold
 from vta.quantization.float.observe import Observer, observed_batches
+from vta.quantization.float.scales import SIGNED_LEVELS, UNSIGNED_LEVELS
 
 __all__ = ["ChannelMeans", "Progress", "batches_of", "calibrate"]
 
@@ -114,9 +115,11 @@ def calibrate(
     observed: Collection[Node] | None = None,
     progress: Progress | None = None,
     observers: Sequence[Observer] = (),
+    unsigned: Collection[Node] = frozenset(),
 ) -> dict[Node, float]:
     """Return the range of each float value of the graph, or of those in `observed`: the magnitude that int8 should reach.
 
+    Of those that are `unsigned` the lowest level is zero.
     `observers` see every value on the way. The range of a value that is infinite somewhere, as masks are, is infinite.
     Only some batches and one histogram for each value are in memory at a time. Raises `CompileError` naming the layer of an
     observed value that is not a number.
@@ -132,7 +135,7 @@ def calibrate(
             for _, done in zip(together, number, strict=False):
                 if progress is not None:
                     progress(done)
-    return seen.values(config)
+    return seen.values(config, unsigned)
 
 
 class _Ranges:
@@ -162,9 +165,13 @@ class _Ranges:
                 if node in self._histograms and np.isnan(value).any():
                     raise CompileError(f"layer {node.name!r}: {node.op} gives nan on the calibration data{_infinities(batch)}")
 
-    def values(self, config: QuantizeConfig) -> dict[Node, float]:
+    def values(self, config: QuantizeConfig, unsigned: Collection[Node]) -> dict[Node, float]:
         """The range of each node."""
-        return {node: np.inf if node in self._unbounded else threshold(seen, config) for node, seen in self._histograms.items()}
+        ranges = dict.fromkeys(self._unbounded, np.inf)
+        for node, seen in self._histograms.items():
+            if node not in ranges:
+                ranges[node] = threshold(seen, config, UNSIGNED_LEVELS if node in unsigned else SIGNED_LEVELS)
+        return ranges
 
 
 def _infinities(batch: Mapping[str, Array]) -> str:

@@ -22,7 +22,7 @@ from vta.ir.ops.nn.conv import Conv2DAttributes
 from vta.quantization.float.quant_groups import Plan, QuantGroup
 from vta.support.dataclass import dataclass
 
-__all__ = ["equalize"]
+__all__ = ["equalize", "is_depthwise"]
 
 Array = NDArray[Any]
 
@@ -51,7 +51,7 @@ def equalize(
     """
     pairs = [] if which == "none" else _pairs(graph, plan, whole or plan)
     if which == "depthwise":
-        pairs = [pair for pair in pairs if len(pair.readers) > 1 or any(map(_is_depthwise, (pair.first.anchor, *pair.readers)))]
+        pairs = [pair for pair in pairs if len(pair.readers) > 1 or any(map(is_depthwise, (pair.first.anchor, *pair.readers)))]
     if not pairs:
         return graph
     ranges = _channel_ranges(graph, [pair.first.result for pair in pairs], batches)
@@ -99,10 +99,11 @@ def _weighs(reader: Node, value: Node) -> bool:
 
 
 def _is_grouped(node: Node) -> bool:
-    return node.op == ops.CONV2D and attrs_of(node, Conv2DAttributes).groups > 1 and not _is_depthwise(node)
+    return node.op == ops.CONV2D and attrs_of(node, Conv2DAttributes).groups > 1 and not is_depthwise(node)
 
 
-def _is_depthwise(node: Node) -> bool:
+def is_depthwise(node: Node) -> bool:
+    """Whether a node is a convolution of each channel by itself."""
     return node.op == ops.CONV2D and attrs_of(node, Conv2DAttributes).groups == node.inputs[0].shape[1] > 1
 
 
@@ -130,7 +131,7 @@ def _factors(ranges: Array, readers: Iterable[Node]) -> Array:
     """What each channel is divided by. A depthwise layer has a weight scale for each channel: any factor costs it nothing."""
     live = ranges > 0
     share = np.where(live, ranges, 1.0) / max(float(ranges.max(initial=0.0)), 1e-30)
-    shares = [_weight_shares(reader) for reader in readers if not _is_depthwise(reader)]
+    shares = [_weight_shares(reader) for reader in readers if not is_depthwise(reader)]
     if not shares:
         factor = share
     else:
@@ -175,7 +176,7 @@ def _scaled_constant(node: Node, operand: Node, by_output: Array | None, by_inpu
     if by_output is not None:
         scaled = scaled / by_output.reshape(-1, *(1,) * (value.ndim - 1))
     if by_input is not None:
-        depthwise = _is_depthwise(node)
+        depthwise = is_depthwise(node)
         along = (-1, *(1,) * (value.ndim - 1)) if depthwise else (1, -1, *(1,) * (value.ndim - 2))
         factor = np.repeat(by_input, value.shape[0] // len(by_input)) if depthwise else by_input
         scaled = scaled * factor.reshape(along)

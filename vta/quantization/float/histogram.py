@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from vta.native import ffi, lib
 from vta.quantization.config import QuantizeConfig
+from vta.quantization.float.scales import SIGNED_LEVELS, UNSIGNED_LEVELS
 
 __all__ = ["Histogram", "threshold"]
 
 Array = NDArray[Any]
 
 _BINS: int = lib.VTA_HISTOGRAM_BINS
-_LEVELS = 127
-_KL_LEVELS = 128
+_KL_LEVELS = {SIGNED_LEVELS: 128, UNSIGNED_LEVELS: 256}
 _KL_STEP = 16
 
 
@@ -52,21 +52,21 @@ class Histogram:
         return np.arange(1, _BINS + 1) * (self.limit / _BINS)
 
 
-def threshold(histogram: Histogram, config: QuantizeConfig) -> float:
-    """Return the largest magnitude that int8 is to represent; 0 if only zeros were seen."""
+def threshold(histogram: Histogram, config: QuantizeConfig, levels: int = SIGNED_LEVELS) -> float:
+    """Return the largest magnitude that `levels` levels of int8 are to represent; 0 if only zeros were seen."""
     if histogram.largest == 0.0 or config.calibration == "max":
         return histogram.largest
     if config.calibration == "percentile":
         share = np.cumsum(histogram.counts) / histogram.counts.sum()
         found = histogram.edges[int(np.argmax(share >= config.percentile / 100))]
     elif config.calibration == "kl":
-        found = _least_divergence(histogram)
+        found = _least_divergence(histogram, _KL_LEVELS[levels])
     else:
-        found = _least_error(histogram)
+        found = _least_error(histogram, levels)
     return min(float(found), histogram.largest)
 
 
-def _least_error(histogram: Histogram) -> float:
+def _least_error(histogram: Histogram, levels: int) -> float:
     """The range of least squared error: rounding noise within it, the excess of what is clipped beyond it."""
     edges, counts = histogram.edges, histogram.counts.astype(np.float64)
     centers = edges - edges[0] / 2
@@ -75,28 +75,28 @@ def _least_error(histogram: Histogram) -> float:
     first = counts @ centers - np.cumsum(counts * centers)
     second = counts @ centers**2 - np.cumsum(counts * centers**2)
     clipped = second - 2 * edges * first + edges**2 * outside
-    return float(edges[int(np.argmin(inside * (edges / _LEVELS) ** 2 / 12 + clipped))])
+    return float(edges[int(np.argmin(inside * (edges / levels) ** 2 / 12 + clipped))])
 
 
-def _least_divergence(histogram: Histogram) -> float:
-    """The range whose 128 levels have the distribution nearest to the original one."""
+def _least_divergence(histogram: Histogram, levels: int) -> float:
+    """The range whose levels have the distribution nearest to the original one."""
     best, best_bins = np.inf, _BINS
-    for bins in range(_KL_LEVELS, _BINS + 1, _KL_STEP):
-        divergence = _divergence(histogram.counts, bins)
+    for bins in range(levels, _BINS + 1, _KL_STEP):
+        divergence = _divergence(histogram.counts, bins, levels)
         if divergence < best:
             best, best_bins = divergence, bins
     return float(histogram.edges[best_bins - 1])
 
 
-def _divergence(counts: Array, bins: int) -> float:
-    """Kullback-Leibler divergence of the first `bins` bins, the rest clipped into the last, from 128 levels of them."""
+def _divergence(counts: Array, bins: int, levels: int) -> float:
+    """Kullback-Leibler divergence of the first `bins` bins, the rest clipped into the last, from so many levels of them."""
     inside = counts[:bins].astype(np.float64)
     original = inside.copy()
     original[-1] += counts[bins:].sum()
-    level = np.arange(bins) * _KL_LEVELS // bins
+    level = np.arange(bins) * levels // bins
     occupied = inside > 0
-    sums = np.bincount(level, weights=inside, minlength=_KL_LEVELS)
-    sizes = np.bincount(level, weights=occupied, minlength=_KL_LEVELS)
+    sums = np.bincount(level, weights=inside, minlength=levels)
+    sizes = np.bincount(level, weights=occupied, minlength=levels)
     coarse = np.where(occupied, (sums / np.maximum(sizes, 1))[level], 0.0)
     present = original > 0
     p = original[present] / original.sum()

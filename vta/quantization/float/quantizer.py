@@ -36,6 +36,7 @@ from vta.quantization.float.one_thread import on_one_thread
 from vta.quantization.float.quant_groups import LAYOUT_OPS, WEIGHTED_OPS, Plan, QuantGroup, make_plan, scalar_factor, slopes_of
 from vta.quantization.float.rows import longest_row, with_norms
 from vta.quantization.float.scale_groups import ScaleGroups
+from vta.quantization.float.unsigned import unsigned_values
 from vta.quantization.float.weighted_layer import ROUNDERS, Levels, WeightedLayer, bias_of, channel_scale_of
 
 __all__ = ["equalized", "quantize"]
@@ -90,16 +91,20 @@ def _quantized(
     if data is None or config.calibration == "global_scale":
         means, moments = ChannelMeans(()), PatchMoments(())
         ranges = dict.fromkeys(observed, config.global_scale)
+        unsigned = frozenset[Node]()
     else:
         read = {group.anchor.inputs[0] for group in plan.groups.values()} if config.bias_correction else set()
         means = ChannelMeans(read)
         moments = PatchMoments([group.anchor for group in plan.groups.values()] if config.rounding in ROUNDERS else ())
-        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means, moments])
+        unsigned = unsigned_values(graph, plan, config.zero_points if hw.acc_bits >= _PRODUCT_BITS else "none")
+        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means, moments], unsigned)
         unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
         if unbounded:
             _check_weighted(plan, unbounded)
             plan = planned(graph, config, unbounded)
-    return _Quantizer(graph, plan, ranges, config, hw, means.values(), moments.values()).run()
+            unsigned &= unsigned_values(graph, plan)
+    groups = ScaleGroups(graph, plan, ranges, config.scales, unsigned)
+    return _Quantizer(graph, plan, groups, config, hw, means.values(), moments.values()).run()
 
 
 def _check_weighted(plan: Plan, unbounded: frozenset[Node]) -> None:
@@ -126,14 +131,14 @@ class _Quantizer:
         self,
         graph: Graph,
         plan: Plan,
-        ranges: dict[Node, float],
+        scale_groups: ScaleGroups,
         config: QuantizeConfig,
         hw: HardwareConfig,
         means: dict[Node, Array],
         moments: dict[Node, Moments],
     ) -> None:
         self.graph, self.plan, self.config, self.means, self.moments = graph, plan, config, means, moments
-        self.scale_groups = ScaleGroups(graph, plan, ranges, config.scales)
+        self.scale_groups = scale_groups
         self.multiplies = hw.capabilities.multiply and config.scales == "real"
         self.scales_values = hw.capabilities.multiply
         # Where tables are free, a hard swish is one.
@@ -163,7 +168,7 @@ class _Quantizer:
             # Nothing is lost by rounding a state to what all its readers take.
             if held in self.integer and users[held] == [self.integer[held].node] and held is not after:
                 tensor = self._int8(after)
-                outputs[state.output] = call(ops.QNN_DEQUANTIZE, [tensor.node], after.name, scale=tensor.scale)
+                outputs[state.output] = _dequantized(tensor, after.name)
         return replace(self.graph, outputs=tuple(outputs))
 
     def _float(self, node: Node) -> Node:
@@ -171,13 +176,15 @@ class _Quantizer:
             self._float_op(node)
         if node not in self.real:
             tensor = self.integer[node]
-            self.real[node] = call(ops.QNN_DEQUANTIZE, [tensor.node], node.name, scale=tensor.scale)
+            self.real[node] = _dequantized(tensor, node.name)
         return self.real[node]
 
     def _int8(self, node: Node) -> Levels:
         if node not in self.integer:
             scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
-            self.integer[node] = Levels(call(ops.QNN_QUANTIZE, [self._float(node)], node.name, scale=scale), scale)
+            zero_point = self.scale_groups.zero_point(node)
+            value = call(ops.QNN_QUANTIZE, [self._float(node)], node.name, scale=scale, zero_point=zero_point)
+            self.integer[node] = Levels(value, scale, zero_point)
         return self.integer[node]
 
     def _float_op(self, node: Node) -> None:
@@ -246,7 +253,8 @@ class _Quantizer:
                 self._rectified(layer)
             elif group.result in self.plan.integer_use:
                 scale = self.scale_groups.settle(group.result, self.scale_groups.finest(group.result))
-                self._finish(group, self._requantized(layer, scale), scale)
+                zero_point = self.scale_groups.zero_point(group.result)
+                self._finish(group, self._requantized(layer, scale, zero_point=zero_point), scale, zero_point)
             else:
                 self._final(layer)
             return
@@ -295,7 +303,7 @@ class _Quantizer:
             value = _rebuilt(group.activation, [value, *group.activation.inputs[1:]])
         self.real[group.result] = value
 
-    def _requantized(self, layer: WeightedLayer, scale: float, out_dtype: str = "int8") -> Node:
+    def _requantized(self, layer: WeightedLayer, scale: float, out_dtype: str = "int8", zero_point: int = 0) -> Node:
         arguments = (layer.weight, layer.source.scale, scale, self.config.per_channel)
         if self.multiplies and self.config.multipliers:
             kernel = scales.multiplied_kernel_scales(*arguments)
@@ -304,7 +312,7 @@ class _Quantizer:
         accumulator = layer.accumulator(kernel)
         name, bound = layer.group.anchor.name, max(accumulator_bound(accumulator), 1)
         input_scale = scales.as_scale(layer.source.scale * kernel)
-        both = {"input_scale": input_scale, "output_scale": scale}
+        both = {"input_scale": input_scale, "output_scale": scale, "output_zero_point": zero_point}
         return call(ops.QNN_REQUANTIZE, [accumulator], name, **both, bound=bound, out_dtype=out_dtype)
 
     def _fused_sum(self, layer: WeightedLayer, residual: Levels) -> bool:
@@ -323,16 +331,19 @@ class _Quantizer:
             return False
         accumulator = layer.accumulator(kernel)
         lhs_scale = scales.as_scale(source.scale * kernel)
+        zero_point = self.scale_groups.zero_point(group.result)
         value = call(
             ops.QNN_ADD,
             [accumulator, residual.node],
             group.addition.name,
             lhs_scale=lhs_scale,
             rhs_scale=residual.scale,
+            rhs_zero_point=residual.zero_point,
             output_scale=scale,
-            bound=residual_bound(accumulator, residual.scale, lhs_scale),
+            output_zero_point=zero_point,
+            bound=residual_bound(accumulator, residual.scale, lhs_scale, residual.zero_point),
         )
-        self._finish(group, value, self.scale_groups.settle(group.result, scale))
+        self._finish(group, value, self.scale_groups.settle(group.result, scale), zero_point)
         return True
 
     def _sum(self, group: QuantGroup, addition: Node, left: Levels, right: Levels) -> None:
@@ -346,13 +357,16 @@ class _Quantizer:
                 left, right = right, left
             scale = float(min(options))
         scale = self.scale_groups.settle(group.result, scale)
-        attributes = {"lhs_scale": left.scale, "rhs_scale": right.scale, "output_scale": scale}
-        self._finish(group, call(ops.QNN_ADD, [left.node, right.node], addition.name, **attributes), scale)
+        zero_point = self.scale_groups.zero_point(group.result)
+        attributes: dict[str, Any] = {"lhs_scale": left.scale, "rhs_scale": right.scale, "output_scale": scale}
+        zeros = {"lhs_zero_point": left.zero_point, "rhs_zero_point": right.zero_point, "output_zero_point": zero_point}
+        value = call(ops.QNN_ADD, [left.node, right.node], addition.name, **attributes, **zeros)
+        self._finish(group, value, scale, zero_point)
 
-    def _finish(self, group: QuantGroup, value: Node, scale: float) -> None:
+    def _finish(self, group: QuantGroup, value: Node, scale: float, zero_point: int) -> None:
         if group.activation is not None:
-            value = _clipped(group.activation, value, scale)
-        self.integer[group.result] = Levels(value, scale)
+            value = _clipped(group.activation, value, scale, zero_point)
+        self.integer[group.result] = Levels(value, scale, zero_point)
 
     def _integer_op(self, node: Node) -> bool:
         """Compute a node in int8, if its input is int8 and the operator can; returns whether it did."""
@@ -380,14 +394,14 @@ class _Quantizer:
         if alpha is not None:
             value = call(ops.QNN_LEAKY_RELU, [source.node], node.name, alpha=alpha)
         elif node.op in (ops.RELU, ops.CLIP):
-            value = _clipped(node, source.node, source.scale)
+            value = _clipped(node, source.node, source.scale, source.zero_point)
         elif node.op in _UNARY_INTEGER_OPS:
             value = _rebuilt(node, [source.node])
-        elif isinstance(attrs, PadAttributes) and abs(level := round_half_up(attrs.pad_value / source.scale)) <= _LARGEST_LEVEL:
-            value = call(ops.PAD, [source.node], node.name, pad_width=attrs.pad_width, pad_value=int(level))
+        elif isinstance(attrs, PadAttributes) and (level := _level(attrs.pad_value, source)) is not None:
+            value = call(ops.PAD, [source.node], node.name, pad_width=attrs.pad_width, pad_value=level)
         else:
             return False
-        self.integer[node] = Levels(value, source.scale)
+        self.integer[node] = Levels(value, source.scale, source.zero_point)
         return True
 
     def _softmax(self, node: Node) -> bool:
@@ -419,15 +433,18 @@ class _Quantizer:
 
     def _concatenate(self, node: Node) -> bool:
         scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
-        parts = [self._at_scale(self._int8(source), scale, node.name) for source in node.inputs]
-        self.integer[node] = Levels(_rebuilt(node, parts), scale)
+        zero_point = self.scale_groups.zero_point(node)
+        parts = [self._at_scale(self._int8(source), scale, zero_point, node.name) for source in node.inputs]
+        self.integer[node] = Levels(_rebuilt(node, parts), scale, zero_point)
         return True
 
     @staticmethod
-    def _at_scale(tensor: Levels, scale: float, name: str) -> Node:
-        if tensor.scale == scale:
+    def _at_scale(tensor: Levels, scale: float, zero_point: int, name: str) -> Node:
+        if (tensor.scale, tensor.zero_point) == (scale, zero_point):
             return tensor.node
-        return call(ops.QNN_REQUANTIZE, [tensor.node], name, input_scale=tensor.scale, output_scale=scale, bound=128)
+        zeros = {"input_zero_point": tensor.zero_point, "output_zero_point": zero_point}
+        bound = 128 + abs(tensor.zero_point)
+        return call(ops.QNN_REQUANTIZE, [tensor.node], name, input_scale=tensor.scale, output_scale=scale, bound=bound, **zeros)
 
     def _average(self, node: Node, source: Levels) -> bool:
         """Average pooling, at an output scale that makes the division by the window exact."""
@@ -437,13 +454,15 @@ class _Quantizer:
         if scale is None:
             finest = self.scale_groups.finest(node)
             scale = scales.pool_scale(source.scale, int(np.prod(window)), finest, self.multiplies)
+        zero_point = self.scale_groups.zero_point(node)
         attributes: dict[str, Any] = {"input_scale": source.scale, "output_scale": scale}
+        attributes |= {"input_zero_point": source.zero_point, "output_zero_point": zero_point}
         if pool is not None:
             attributes |= vars(pool)
         value = call(node.op.replace("nn.", "qnn."), [source.node], node.name, **attributes)
         if pool is not None and not uniform_window(attrs_of(value, QnnAvgPool2DAttributes), node.inputs[0].shape):
             return False
-        self.integer[node] = Levels(value, self.scale_groups.settle(node, scale))
+        self.integer[node] = Levels(value, self.scale_groups.settle(node, scale), zero_point)
         return True
 
 
@@ -500,8 +519,19 @@ def _rebuilt(node: Node, inputs: list[Node]) -> Node:
     return call(node.op, inputs, node.name, **vars(node.attrs))
 
 
-def _clipped(node: Node, value: Node, scale: float) -> Node:
+def _clipped(node: Node, value: Node, scale: float, zero_point: int) -> Node:
     """An activation that only clips, on int8."""
     attrs = ClipAttributes(a_min=0, a_max=np.inf) if node.op == ops.RELU else attrs_of(node, ClipAttributes)
-    bounds = [int(np.clip(np.floor(bound / scale + 0.5), -128, 127)) for bound in (attrs.a_min, attrs.a_max)]
+    levels = [np.floor(bound / scale + 0.5) + zero_point for bound in (attrs.a_min, attrs.a_max)]
+    bounds = [int(np.clip(level, -128, 127)) for level in levels]
     return call(ops.CLIP, [value], node.name, a_min=bounds[0], a_max=bounds[1])
+
+
+def _level(value: float, tensor: Levels) -> int | None:
+    """The level of a tensor that stands for a value; None beyond those that int8 has."""
+    level = int(round_half_up(value / tensor.scale)) + tensor.zero_point
+    return level if tensor.zero_point - _LARGEST_LEVEL <= level <= _LARGEST_LEVEL and level >= -128 else None
+
+
+def _dequantized(tensor: Levels, name: str) -> Node:
+    return call(ops.QNN_DEQUANTIZE, [tensor.node], name, scale=tensor.scale, zero_point=tensor.zero_point)

@@ -1,6 +1,8 @@
-"""Which int8 tensors share one scale, and what it is."""
+"""Which int8 tensors share one scale and zero point, and what these are."""
 
 from __future__ import annotations
+
+from collections.abc import Collection, Iterator
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
@@ -8,28 +10,40 @@ from vta.ir.state import state_nodes
 from vta.quantization.float.quant_groups import LAYOUT_OPS, RECTIFIERS, Plan
 from vta.quantization.float.scales import activation_scale
 
-__all__ = ["ScaleGroups"]
+__all__ = ["ScaleGroups", "alike"]
 
 _KEEPS_SCALE = LAYOUT_OPS | RECTIFIERS | {ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.PAD, ops.RELU, ops.CLIP}
+
+
+_LOWEST = -128
+
+
+def alike(graph: Graph, plan: Plan) -> Iterator[tuple[Node, Node]]:
+    """Yield pairs of values of which the int8 tensors have one scale and zero point."""
+    for node in graph.calls():
+        if node.op == ops.CONCATENATE and node in plan.integer_use:
+            for source in node.inputs:
+                yield source, node
+                yield _producer(source, plan), node
+    for held, after in state_nodes(graph):
+        if held in plan.integer_use:
+            yield after, held
+            yield _producer(after, plan), held
 
 
 class ScaleGroups:
     """The scales of int8 tensors. What a concatenation joins has one scale, so that joining costs nothing. A state has one."""
 
-    def __init__(self, graph: Graph, plan: Plan, ranges: dict[Node, float], kind: str) -> None:
+    def __init__(
+        self, graph: Graph, plan: Plan, ranges: dict[Node, float], kind: str, unsigned: Collection[Node] = frozenset()
+    ) -> None:
         self._leader: dict[Node, Node] = {}
         self._ranges = dict(ranges)
         self._kind = kind
+        self._unsigned = unsigned
         self._settled: dict[Node, float] = {}
-        for node in graph.calls():
-            if node.op == ops.CONCATENATE and node in plan.integer_use:
-                for source in node.inputs:
-                    self._join(source, node)
-                    self._join(_producer(source, plan), node)
-        for held, after in state_nodes(graph):
-            if held in plan.integer_use:
-                self._join(after, held)
-                self._join(_producer(after, plan), held)
+        for node, other in alike(graph, plan):
+            self._join(node, other)
 
     def _find(self, node: Node) -> Node:
         while node in self._leader:
@@ -50,7 +64,11 @@ class ScaleGroups:
         """The settled scale, or the finest that covers the calibrated range of the group."""
         leader = self._find(node)
         known = self._settled.get(leader)
-        return activation_scale(self._ranges[leader], self._kind) if known is None else known
+        return activation_scale(self._ranges[leader], self._kind, unsigned=node in self._unsigned) if known is None else known
+
+    def zero_point(self, node: Node) -> int:
+        """The level that stands for zero."""
+        return _LOWEST if node in self._unsigned else 0
 
     def settle(self, node: Node, scale: float) -> float:
         """Fix the scale of the tensor's group, unless it is; returns the scale that holds."""

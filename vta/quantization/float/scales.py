@@ -17,6 +17,8 @@ from vta.support.on_cores import on_cores
 from vta.support.row_slices import row_slices
 
 __all__ = [
+    "SIGNED_LEVELS",
+    "UNSIGNED_LEVELS",
     "activation_scale",
     "as_scale",
     "multiplied_kernel_scales",
@@ -34,6 +36,9 @@ __all__ = [
 
 Array = NDArray[Any]
 
+SIGNED_LEVELS, UNSIGNED_LEVELS = 127, 255
+"""Levels of int8 above the one for zero: where that is 0, and where it is the lowest."""
+
 _LARGEST = 127
 _MAX_SHIFT = 15
 _MAX_POOL_SHIFT = 24
@@ -42,13 +47,16 @@ _MULTIPLIER_BITS = 8
 _BIAS_LIMIT = 2**30
 
 
-def activation_scale(threshold: float, kind: str) -> float:
-    """Return the scale at which int8 reaches the magnitude `threshold`; `kind` is one of `SCALES`."""
+def activation_scale(threshold: float, kind: str, *, unsigned: bool = False) -> float:
+    """Return the scale at which int8 reaches the magnitude `threshold`; `kind` is one of `SCALES`.
+
+    Of `unsigned` values the lowest level is zero, which leaves twice as many for them.
+    """
     if threshold <= 0.0:
         return 1.0
     if kind == "power_of_two":
-        return float(2.0 ** math.ceil(math.log2(threshold / 128)))
-    return threshold / _LARGEST
+        return float(2.0 ** math.ceil(math.log2(threshold / (256 if unsigned else 128))))
+    return threshold / (UNSIGNED_LEVELS if unsigned else SIGNED_LEVELS)
 
 
 def as_scale(values: Array) -> Scale:

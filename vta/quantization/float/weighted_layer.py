@@ -33,10 +33,11 @@ ROUNDERS: dict[str, Rounder] = {"adaround": adaptively_rounded, "compensated": c
 
 @dataclass(frozen=True)
 class Levels:
-    """An int8 value that stands for itself times `scale`."""
+    """An int8 value that stands for itself, less its zero point, times `scale`."""
 
     node: Node
     scale: float
+    zero_point: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,11 @@ class WeightedLayer:
             stored = transposed_weight(values, attrs_of(anchor, Conv2DTransposeAttributes).groups)
         else:
             stored = values
-        attributes: dict[str, Any] = {"input_scale": self.source.scale, "kernel_scale": scales.as_scale(kernel)}
+        attributes: dict[str, Any] = {
+            "input_scale": self.source.scale,
+            "kernel_scale": scales.as_scale(kernel),
+            "input_zero_point": self.source.zero_point,
+        }
         if self.scaled_channels is not None:
             attributes["groups"] = self.scaled_channels
         elif anchor.op != ops.DENSE:
