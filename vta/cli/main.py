@@ -89,6 +89,19 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_USAGE, f"{self.prog}: error: {printable(message, _LONGEST_COMPLAINT)}\nsee '{self.prog} --help'\n")
 
 
+class _Unasked:
+    """The parser of a command that was not asked for, which is made if it is needed after all: there are twenty."""
+
+    def __init__(self, **given: Any) -> None:
+        self._given = given
+
+    def __getattr__(self, name: str) -> Any:
+        made = _Parser(**self._given)
+        vars(self).update(vars(made))
+        self.__class__ = _Parser  # type: ignore[assignment]
+        return getattr(self, name)
+
+
 def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """Return a parser that can parse `arguments`; parsed options hold the command to run as `run`.
 
@@ -106,7 +119,14 @@ def _parser_with(asked: Container[str]) -> argparse.ArgumentParser:
     parser = _Parser(prog="vta", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=HelpFormatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     add_debug(parser)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    made: Any = {False: _Unasked, True: _Parser}
+    commands = parser.add_subparsers(
+        title="commands",
+        metavar="COMMAND",
+        dest="command",
+        required=True,
+        parser_class=lambda **given: made[given.get("add_help", True)](**given),  # type: ignore[arg-type]
+    )
     for name, summary in COMMANDS.items():
         if name in asked:
             import_module(f"vta.cli.commands.{name}").register(commands, summary)

@@ -7,6 +7,7 @@ fully connected layers; with ``even`` that of ONNX Runtime: products in single p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -218,10 +219,14 @@ def uniform_window(attrs: QnnAvgPool2DAttributes, shape: tuple[int, ...]) -> boo
     return bool((counts == attrs.pool_size[0] * attrs.pool_size[1]).all())
 
 
+_positive = (0.0).__lt__
+"""Of scales, of which a layer may have thousands; false for what is no number."""
+
+
 def check_scale(what: str, scale: Scale, channels: int | None) -> None:
     """Raise `GraphError` unless scales are positive and finite, and one or as many as `channels`."""
     values = scale if isinstance(scale, tuple) else (scale,)
-    if any(not value > 0 or value == float("inf") for value in values):
+    if not all(map(_positive, values)) or math.inf in values:
         raise GraphError(f"{what} = {scale!r}; scales are positive and finite")
     if isinstance(scale, tuple) and channels is not None and len(scale) != channels:
         raise GraphError(f"{what} has {len(scale)} values for {channels} channels")
