@@ -16,7 +16,7 @@ from vta.cli.terminal.streams import STANDARD_OUTPUT, silence_output, standard_s
 from vta.errors import CompilerFaultWarning, UsageError, VTAError, WriteError
 from vta.support.shorten import printable
 
-__all__ = ["COMMANDS", "build_parser", "main", "whole_parser"]
+__all__ = ["COMMANDS", "build_parser", "main", "module_of", "whole_parser"]
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -66,7 +66,13 @@ COMMANDS = {
     "doctor": "what is optional: what is installed, and how to install the rest",
     "completion": "what a shell needs to complete commands and options",
 }
-"""What each command is for; its module in `vta.cli.commands` adds its options, and is imported when it is asked for."""
+"""What each command is for; its module, see `module_of`, adds its options, and is imported when it is asked for."""
+
+_FOLDERS = {
+    "hardware": ("bitstream", "boards", "config", "operators", "rtl"),
+    "machines": ("completion", "doctor", "gpu", "host", "rpc", "runtime"),
+}
+"""Commands whose modules are in a folder of `vta.cli.commands`."""
 
 
 class _Version(argparse.Action):
@@ -102,6 +108,12 @@ class _Unasked:
         return getattr(self, name)
 
 
+def module_of(command: str) -> str:
+    """The name of the module of a command."""
+    folder = next((f"{folder}." for folder, names in _FOLDERS.items() if command in names), "")
+    return f"vta.cli.commands.{folder}{command}"
+
+
 def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """Return a parser that can parse `arguments`; parsed options hold the command to run as `run`.
 
@@ -129,7 +141,7 @@ def _parser_with(asked: Container[str]) -> argparse.ArgumentParser:
     )
     for name, summary in COMMANDS.items():
         if name in asked:
-            import_module(f"vta.cli.commands.{name}").register(commands, summary)
+            import_module(module_of(name)).register(commands, summary)
         else:
             commands.add_parser(name, help=summary, add_help=False)
     return parser
