@@ -5,7 +5,7 @@ import inspect
 import pickle
 import subprocess
 import sys
-import typing
+import typing  # noqa: F401 - an annotation below is a text that names it
 
 import pytest
 

@@ -29,8 +29,12 @@ _LONGEST_WAIT = 600.0
 _MOST_THREADS = 2
 """The main one, and that of a command's progress, which holds no lock for long that the second half needs."""
 
-_allowed = False
-_open: SecondProcess | None = None
+
+class _Now:
+    """What holds in this process."""
+
+    allowed = False
+    opened: SecondProcess | None = None
 
 
 class Postponed(Exception):  # noqa: N818 - nothing is wrong
@@ -39,8 +43,7 @@ class Postponed(Exception):  # noqa: N818 - nothing is wrong
 
 def allow_second_process() -> None:
     """Let `SecondProcess` split this process from now on: only for commands, whose threads and locks are known."""
-    global _allowed
-    _allowed = True
+    _Now.allowed = True
 
 
 def made(digest: bytes, make: Callable[[], bytes]) -> bytes:
@@ -48,7 +51,7 @@ def made(digest: bytes, make: Callable[[], bytes]) -> bytes:
 
     Raises `Postponed` in the second half.
     """
-    return make() if _open is None else _open.made(digest, make)
+    return make() if _Now.opened is None else _Now.opened.made(digest, make)
 
 
 class SecondProcess:
@@ -69,16 +72,14 @@ class SecondProcess:
         self._results: dict[bytes, bytes] = {}
 
     def __enter__(self) -> SecondProcess:
-        global _open
-        if _open is None:
-            _open = self
+        if self._usable and _Now.opened is None:
+            _Now.opened = self
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        global _open
-        if _open is not self:
+        if _Now.opened is not self:
             return
-        _open = None
+        _Now.opened = None
         if self._second:
             self._make_from_the_end(failed=kind is not None)
         self._end_child()
@@ -116,8 +117,8 @@ class SecondProcess:
             os.environ["OMP_NUM_THREADS"] = "1"
         else:
             self._child = child
-        self._reader, unused_writer = (to_child if child == 0 else from_child)
-        unused_reader, self._writer = (from_child if child == 0 else to_child)
+        self._reader, unused_writer = to_child if child == 0 else from_child
+        unused_reader, self._writer = from_child if child == 0 else to_child
         os.close(unused_writer)
         os.close(unused_reader)
         os.set_blocking(self._reader, False)
@@ -188,10 +189,10 @@ class SecondProcess:
 
 
 def _can_split() -> bool:
-    return _allowed and len(os.sched_getaffinity(0)) > 1 and threading.active_count() <= _MOST_THREADS
-
-
-if sys.platform != "linux":  # pragma: no cover - others have no `fork`, or libraries that do not live through one
-
-    def _can_split() -> bool:
-        return False
+    """Others than Linux have no `fork`, or libraries that do not live through one."""
+    return (
+        sys.platform == "linux"
+        and _Now.allowed
+        and len(os.sched_getaffinity(0)) > 1
+        and threading.active_count() <= _MOST_THREADS
+    )

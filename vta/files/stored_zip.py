@@ -28,7 +28,8 @@ def write_stored(stream: IO[bytes], members: Mapping[str, bytes | memoryview]) -
     """Write `members` to `stream`, at its start; views are of bytes. The same members give the same bytes."""
     names = [name.encode() for name in members]
     plain = all(name.isascii() and 0 < len(name) <= _MOST_MEMBERS and "\0" not in name for name in members)
-    if not plain or len(names) > _MOST_MEMBERS or sum(len(data) for data in members.values()) + sum(map(len, names)) > _MOST_BYTES:
+    size = sum(map(len, members.values())) + sum(map(len, names))
+    if not plain or len(names) > _MOST_MEMBERS or size > _MOST_BYTES:
         _write_by_library(stream, members)
         return
     at, listed = 0, bytearray()
