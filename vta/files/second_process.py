@@ -190,9 +190,6 @@ class SecondProcess:
 
 def _can_split() -> bool:
     """Others than Linux have no `fork`, or libraries that do not live through one."""
-    return (
-        sys.platform == "linux"
-        and _Now.allowed
-        and len(os.sched_getaffinity(0)) > 1
-        and threading.active_count() <= _MOST_THREADS
-    )
+    if not _Now.allowed or sys.platform != "linux":
+        return False
+    return len(os.sched_getaffinity(0)) > 1 and threading.active_count() <= _MOST_THREADS

@@ -1,4 +1,4 @@
-"""NumPy without the texts of its functions and its types for checkers, for commands: a fifth of the time that importing it takes."""
+"""NumPy without the texts of its functions and its types for checkers, for commands: a fifth of the time of importing it."""
 
 from __future__ import annotations
 
