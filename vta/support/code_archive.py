@@ -31,9 +31,9 @@ _NUMBER = 8
 _MOST_BYTES = 1 << 26
 _UNREADABLE = (OSError, ValueError, EOFError, TypeError, KeyError, AttributeError)
 """What a module or a file raises that is not as it would have to be; it is left alone then."""
-_Entry = tuple[str, str, int, int, bool, int, int]
-"""The folder that is searched for the module, its source file, the time and the size of that, whether it is a package; and place
-and length of its code."""
+_Entry = tuple[str, str, int, int, bool, int, int, int]
+"""The folder that is searched for the module, its source file, the time and the size of that, whether it is a package; and the
+checksum, place and length of its code."""
 
 
 def archive_path() -> str | None:
@@ -74,15 +74,16 @@ class CodeArchive(MetaPathFinder):
         entry = self._entries.get(name)
         if entry is None or path is None:
             return None
-        folder, origin, time, size, is_package, at, length = entry
+        folder, origin, time, size, is_package, checksum, at, length = entry
+        code = self._content[at : at + length]
         try:
             (searched,) = path
             status = os.stat(origin)
         except (OSError, ValueError):
             return None
-        if searched != folder or (status.st_mtime_ns, status.st_size) != (time, size):
+        if searched != folder or (status.st_mtime_ns, status.st_size) != (time, size) or zlib.crc32(code) != checksum:
             return None
-        loader = _Loader(name, origin, self._content[at : at + length])
+        loader = _Loader(name, origin, code)
         spec = ModuleSpec(name, loader, origin=origin, is_package=is_package)
         spec.has_location = True
         if is_package:
@@ -99,13 +100,19 @@ class CodeArchive(MetaPathFinder):
             spec = getattr(module, "__spec__", None)
             if type(getattr(spec, "loader", None)) is SourceFileLoader and "." in name and spec.name == name:
                 with contextlib.suppress(*_UNREADABLE):
-                    code[name] = _entry(name, spec)
+                    if not self._has(name, spec.origin):  # some were imported before the archive was
+                        code[name] = _entry(name, spec)
         if not code:
             return
         for name, entry in self._entries.items():
-            code.setdefault(name, (entry, self._content[entry[5] : entry[5] + entry[6]]))
+            *_, at, length = entry
+            code.setdefault(name, (entry, self._content[at : at + length]))
         with contextlib.suppress(OSError, ValueError):
             _write(self._path, code)
+
+    def _has(self, name: str, origin: str) -> bool:
+        entry, status = self._entries.get(name), os.stat(origin)
+        return entry is not None and entry[1:4] == (origin, status.st_mtime_ns, status.st_size)
 
     def _read(self) -> None:
         with open(self._path, "rb") as stream:
@@ -127,7 +134,7 @@ def _entry(name: str, spec: Any) -> tuple[_Entry, bytes]:
     if header[4:8] != bytes(4) or written != (int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF):
         raise ValueError(f"{spec.cached} is not that of {spec.origin}")
     is_package = spec.submodule_search_locations is not None
-    return (folder, spec.origin, status.st_mtime_ns, status.st_size, is_package, 0, len(code)), code
+    return (folder, spec.origin, status.st_mtime_ns, status.st_size, is_package, zlib.crc32(code), 0, len(code)), code
 
 
 def _write(path: str, code: dict[str, tuple[_Entry, bytes | memoryview]]) -> None:
