@@ -4,7 +4,8 @@ What is here says nothing that the files of the modules do not: an entry counts 
 that it had, and lies where the package above it says that its modules are. The archive is a file beside the compiled files of
 the package; where that cannot be written, or Python is told to write none, there is none.
 
-The file: its length, the checksum and the length of the index, the index, then the code of each module. All by `marshal`.
+The file: what it is, its length, the checksum and the length of the index, the index, then the code of each module, both by
+`marshal`.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ else:
 
 __all__ = ["CodeArchive", "archive_path"]
 
+_FORMAT = b"vta-code-1\n"
+"""At the start; another one where entries or their order are others."""
 _NUMBER = 8
-"""Bytes of each of the three numbers at the start."""
+"""Bytes of each of the three numbers that follow."""
+_HEAD_BYTES = len(_FORMAT) + 3 * _NUMBER
 _MOST_BYTES = 1 << 26
 _UNREADABLE = (OSError, ValueError, EOFError, TypeError, KeyError, AttributeError)
 """What a module or a file raises that is not as it would have to be; it is left alone then."""
@@ -117,10 +121,13 @@ class CodeArchive(MetaPathFinder):
     def _read(self) -> None:
         with open(self._path, "rb") as stream:
             content = stream.read()
-        total, checksum, length = (int.from_bytes(content[at : at + _NUMBER], "little") for at in range(0, 3 * _NUMBER, _NUMBER))
-        index = content[3 * _NUMBER : 3 * _NUMBER + length]
+        if not content.startswith(_FORMAT):
+            return
+        numbers = range(len(_FORMAT), _HEAD_BYTES, _NUMBER)
+        total, checksum, length = (int.from_bytes(content[at : at + _NUMBER], "little") for at in numbers)
+        index = content[_HEAD_BYTES : _HEAD_BYTES + length]
         if total == len(content) and zlib.crc32(index) == checksum:
-            self._entries, self._content = marshal.loads(index), memoryview(content)[3 * _NUMBER + length :]
+            self._entries, self._content = marshal.loads(index), memoryview(content)[_HEAD_BYTES + length :]
 
 
 def _entry(name: str, spec: Any) -> tuple[_Entry, bytes]:
@@ -147,8 +154,8 @@ def _write(path: str, code: dict[str, tuple[_Entry, bytes | memoryview]]) -> Non
         code, entries = {}, {}  # of packages that come and go; begin again
     index = marshal.dumps(entries)
     parts = [index, *(content for _, content in code.values())]
-    total = 3 * _NUMBER + sum(map(len, parts))
-    head = b"".join(number.to_bytes(_NUMBER, "little") for number in (total, zlib.crc32(index), len(index)))
+    total = _HEAD_BYTES + sum(map(len, parts))
+    head = _FORMAT + b"".join(number.to_bytes(_NUMBER, "little") for number in (total, zlib.crc32(index), len(index)))
     temporary = f"{path}.{os.urandom(6).hex()}"
     try:
         with open(temporary, "wb") as stream:
