@@ -78,7 +78,13 @@ print("done", no_child_is_left())
 
 
 @pytest.mark.parametrize(
-    "before", ["", "allow_second_process(); os.sched_getaffinity = lambda pid: {0}", "allow_second_process(); wanted = False"]
+    "before",
+    [
+        "",
+        "allow_second_process(); os.sched_getaffinity = lambda pid: {0}",
+        "allow_second_process(); os.environ['OMP_NUM_THREADS'] = '1'",
+        "allow_second_process(); wanted = False",
+    ],
 )
 def test_without_leave_a_second_core_or_a_use_there_is_one_process(before):
     code = f"""

@@ -57,7 +57,7 @@ def made(digest: bytes, make: Callable[[], bytes]) -> bytes:
 class SecondProcess:
     """Open while its block runs; see the module. The block is to replace what raises `Postponed`, and to have no other effects.
 
-    Without `allow_second_process`, or on a machine with one core, it does nothing.
+    Without `allow_second_process`, on a machine with one core, or where OMP_NUM_THREADS is 1, it does nothing.
     """
 
     def __init__(self, wanted: bool = True) -> None:
@@ -190,6 +190,6 @@ class SecondProcess:
 
 def _can_split() -> bool:
     """Others than Linux have no `fork`, or libraries that do not live through one."""
-    if not _Now.allowed or sys.platform != "linux":
+    if not _Now.allowed or sys.platform != "linux" or os.environ.get("OMP_NUM_THREADS") == "1":
         return False
     return len(os.sched_getaffinity(0)) > 1 and threading.active_count() <= _MOST_THREADS
