@@ -85,7 +85,7 @@ class CodeArchive(MetaPathFinder):
             status = os.stat(origin)
         except (OSError, ValueError):
             return None
-        if searched != folder or (status.st_mtime_ns, status.st_size) != (time, size) or zlib.crc32(code) != checksum:
+        if searched != folder or (status.st_mtime_ns, status.st_size) != (time, size) or zlib.adler32(code) != checksum:
             return None
         loader = _Loader(name, origin, code)
         spec = ModuleSpec(name, loader, origin=origin, is_package=is_package)
@@ -141,7 +141,7 @@ def _entry(name: str, spec: Any) -> tuple[_Entry, bytes]:
     if header[4:8] != bytes(4) or written != (int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF):
         raise ValueError(f"{spec.cached} is not that of {spec.origin}")
     is_package = spec.submodule_search_locations is not None
-    return (folder, spec.origin, status.st_mtime_ns, status.st_size, is_package, zlib.crc32(code), 0, len(code)), code
+    return (folder, spec.origin, status.st_mtime_ns, status.st_size, is_package, zlib.adler32(code), 0, len(code)), code
 
 
 def _write(path: str, code: dict[str, tuple[_Entry, bytes | memoryview]]) -> None:
