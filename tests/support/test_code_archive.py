@@ -95,12 +95,16 @@ def test_a_damaged_archive_is_left_alone_and_replaced(folder, damage):
     assert run(folder) == (1, 2, True)
 
 
-def test_damaged_code_of_a_module_is_not_run(folder):
+def test_damaged_code_of_a_module_is_not_run_and_replaced(folder):
     run(folder)
     path = folder / "archive"
-    content = path.read_bytes()
-    path.write_bytes(content[:-1] + bytes([content[-1] ^ 0xFF]))
+    whole = path.read_bytes()
+    at = whole.rindex(b"value")
+    damaged = whole[:at] + b"other" + whole[at + 5 :]
+    path.write_bytes(damaged)
     assert run(folder)[:2] == (1, 2)
+    assert path.read_bytes() != damaged
+    assert b"other" not in path.read_bytes()[at - 100 :]
 
 
 def test_where_nothing_can_be_written_there_is_none(folder):

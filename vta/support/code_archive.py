@@ -85,7 +85,10 @@ class CodeArchive(MetaPathFinder):
             status = os.stat(origin)
         except (OSError, ValueError):
             return None
-        if searched != folder or (status.st_mtime_ns, status.st_size) != (time, size) or zlib.adler32(code) != checksum:
+        if searched != folder or (status.st_mtime_ns, status.st_size) != (time, size):
+            return None
+        if zlib.adler32(code) != checksum:
+            del self._entries[name]  # it is damaged; the next archive has it again
             return None
         loader = _Loader(name, origin, code)
         spec = ModuleSpec(name, loader, origin=origin, is_package=is_package)

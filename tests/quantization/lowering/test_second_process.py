@@ -22,7 +22,8 @@ value = source = graph_input("x", (1, channels, 5, 5), "int8")
 for layer in range(6):
     weight = constant(rng.integers(-127, 128, (channels, channels, 3, 3), np.int8), f"w{layer}")
     scales = tuple(rng.uniform(1e-3, 3e-3, channels).tolist())
-    product = call(ops.QNN_CONV2D, [value, weight], f"l{layer}", input_scale=0.05, input_zero_point=-3, kernel_scale=scales, padding=(1,) * 4)
+    read = dict(input_scale=0.05, input_zero_point=-3, kernel_scale=scales, padding=(1, 1, 1, 1))
+    product = call(ops.QNN_CONV2D, [value, weight], f"l{layer}", **read)
     total = call(ops.BIAS_ADD, [product, constant(rng.integers(-9000, 9000, channels, np.int32))], f"l{layer}")
     value = call(
         ops.QNN_REQUANTIZE, [total], f"l{layer}", input_scale=tuple(0.05 * scale for scale in scales), output_scale=0.07,
