@@ -131,13 +131,14 @@ def _parser_with(asked: Container[str]) -> argparse.ArgumentParser:
     parser = _Parser(prog="vta", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=HelpFormatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     add_debug(parser)
-    made: Any = {False: _Unasked, True: _Parser}
+    kinds: dict[bool, Any] = {False: _Unasked, True: _Parser}
+    made: Any = lambda **given: kinds[given.get("add_help", True)](**given)  # noqa: E731 - it is handed on
     commands = parser.add_subparsers(
         title="commands",
         metavar="COMMAND",
         dest="command",
         required=True,
-        parser_class=lambda **given: made[given.get("add_help", True)](**given),  # type: ignore[arg-type]
+        parser_class=made,
     )
     for name, summary in COMMANDS.items():
         if name in asked:

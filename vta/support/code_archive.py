@@ -56,7 +56,7 @@ class _Loader(SourceFileLoader):
         self._code = code
 
     def get_code(self, fullname: str) -> CodeType | None:
-        return marshal.loads(self._code) if fullname == self.name else super().get_code(fullname)  # type: ignore[no-any-return]
+        return marshal.loads(self._code) if fullname == self.name else super().get_code(fullname)
 
 
 class CodeArchive(MetaPathFinder):
@@ -104,7 +104,7 @@ class CodeArchive(MetaPathFinder):
         """
         code: dict[str, tuple[_Entry, bytes | memoryview]] = {}
         for name, module in list(sys.modules.items()):
-            spec = getattr(module, "__spec__", None)
+            spec: Any = getattr(module, "__spec__", None)
             if type(getattr(spec, "loader", None)) is SourceFileLoader and "." in name and spec.name == name:
                 with contextlib.suppress(*_UNREADABLE):
                     if not self._has(name, spec.origin):  # some were imported before the archive was
