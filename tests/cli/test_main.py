@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tflite_models import small_net
-from vta.cli.main import COMMANDS, main
+from vta.cli.main import COMMANDS, main, module_of
 from vta.errors import CompileError, UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -47,13 +47,13 @@ def run_with(monkeypatch, error):
     def fail(options):
         raise error
 
-    monkeypatch.setattr("vta.cli.commands.config._list", fail)
+    monkeypatch.setattr("vta.cli.commands.hardware.config._list", fail)
     return main(["config", "list"])
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_a_command_has_a_description_and_examples(name, capsys):
-    description = import_module(f"vta.cli.commands.{name}")
+    description = import_module(module_of(name))
     assert main([name, "--help"]) == 0
     text = capsys.readouterr().out
     assert f"usage: vta {name}" in text
@@ -97,9 +97,7 @@ def test_compiling_imports_what_it_uses(tmp_path):
 def test_only_the_module_of_the_command_is_imported():
     code = "import sys; from vta.cli.main import main; main(['config', 'check']); print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {name.removeprefix("vta.cli.commands.") for name in done.stdout.split() if name.startswith("vta.cli.commands.")} & set(
-        COMMANDS
-    ) == {"config"}
+    assert set(done.stdout.split()) & {module_of(command) for command in COMMANDS} == {module_of("config")}
 
 
 @pytest.mark.parametrize(
@@ -160,7 +158,7 @@ def test_debug_shows_the_traceback_wherever_it_stands(arguments, monkeypatch, ca
     def fail(options):
         raise CompileError("conv7")
 
-    monkeypatch.setattr("vta.cli.commands.config._list", fail)
+    monkeypatch.setattr("vta.cli.commands.hardware.config._list", fail)
     assert main(arguments) == 1
     assert "Traceback (most recent call last)" in capsys.readouterr().err
 

@@ -161,3 +161,8 @@ def test_files_that_cannot_be_used_are_named(tmp_path):
 
 def test_targets_other_than_vta_have_no_model():
     assert Record("llvm -model=x", Workload("dense", ()), (), 0, (1.0,)).model == ""
+
+
+def test_a_line_of_a_known_workload_is_the_same_record():
+    text = to_line(record())
+    assert parse_line(text, workload=record().workload) == parse_line(text)

@@ -5,13 +5,14 @@ import inspect
 import pickle
 import subprocess
 import sys
+import typing  # noqa: F401 - an annotation below is a text that names it
 
 import pytest
 
 from vta.support.dataclass import dataclass
 
 
-@pytest.fixture(params=[0, 8], autouse=True)
+@pytest.fixture(params=[0, 48], autouse=True)
 def _few(request, monkeypatch):
     """How many instances are made before the method that makes them is compiled."""
     monkeypatch.setattr(sys.modules["vta.support.dataclass"], "_FEW", request.param)
@@ -110,6 +111,33 @@ def test_the_functions_of_the_standard_library_take_them(made):
             assert (x, y) == (4, 2)
 
 
+def test_fields_are_those_of_the_standard_library():
+    for ours, standard in zip(cases(dataclass), cases(dataclasses.dataclass), strict=True):
+        for left, right in zip(dataclasses.fields(ours), dataclasses.fields(standard), strict=True):
+            assert [getattr(left, slot) for slot in _SLOTS] == [getattr(right, slot) for slot in _SLOTS]
+        assert ours.__match_args__ == standard.__match_args__
+
+
+_SLOTS = ("name", "type", "default", "init", "repr", "hash", "compare", "metadata", "kw_only")
+
+
+@pytest.mark.parametrize("decorate", [dataclass, dataclasses.dataclass], ids=["ours", "standard"])
+def test_annotations_that_make_no_field(decorate):
+    namespace = {
+        "__annotations__": {"shared": "typing.ClassVar[int]", "given": "dataclasses.InitVar[int]", "kept": "int"},
+        "shared": 3,
+        "__post_init__": lambda self, given: object.__setattr__(self, "sum", given + self.kept),
+        "__module__": __name__,
+    }
+    made = decorate(frozen=True)(type("Made", (), namespace))
+    assert [field.name for field in dataclasses.fields(made)] == ["kept"]
+
+
+def test_a_default_that_is_changed_for_all_is_refused():
+    with pytest.raises(ValueError, match="mutable default"):
+        dataclasses.fields(dataclass(type("Made", (), {"__annotations__": {"values": "list"}, "values": []})))
+
+
 def test_signatures_are_those_of_the_fields(made):
     point, place, keywords, *_ = made
     assert list(inspect.signature(place).parameters) == ["x", "y", "names", "values", "z"]
@@ -159,9 +187,9 @@ builtins.exec = lambda *given: written.append(given) or run(*given)
 class Point:
     x: int = 0
 assert not written
-[Point() for _ in range(8)]
+[Point() for _ in range(48)]
 assert not written
-[Point() for _ in range(8)]
+[Point() for _ in range(48)]
 assert len(written) == 1
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -16,7 +16,7 @@ from vta.cli.terminal.streams import STANDARD_OUTPUT, silence_output, standard_s
 from vta.errors import CompilerFaultWarning, UsageError, VTAError, WriteError
 from vta.support.shorten import printable
 
-__all__ = ["COMMANDS", "build_parser", "main", "whole_parser"]
+__all__ = ["COMMANDS", "build_parser", "main", "module_of", "whole_parser"]
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -66,7 +66,13 @@ COMMANDS = {
     "doctor": "what is optional: what is installed, and how to install the rest",
     "completion": "what a shell needs to complete commands and options",
 }
-"""What each command is for; its module in `vta.cli.commands` adds its options, and is imported when it is asked for."""
+"""What each command is for; its module, see `module_of`, adds its options, and is imported when it is asked for."""
+
+_FOLDERS = {
+    "hardware": ("bitstream", "boards", "config", "operators", "rtl"),
+    "machines": ("completion", "doctor", "gpu", "host", "rpc", "runtime"),
+}
+"""Commands whose modules are in a folder of `vta.cli.commands`."""
 
 
 class _Version(argparse.Action):
@@ -89,6 +95,25 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_USAGE, f"{self.prog}: error: {printable(message, _LONGEST_COMPLAINT)}\nsee '{self.prog} --help'\n")
 
 
+class _Unasked:
+    """The parser of a command that was not asked for, which is made if it is needed after all: there are twenty."""
+
+    def __init__(self, **given: Any) -> None:
+        self._given = given
+
+    def __getattr__(self, name: str) -> Any:
+        made = _Parser(**self._given)
+        vars(self).update(vars(made))
+        self.__class__ = _Parser  # type: ignore[assignment]
+        return getattr(self, name)
+
+
+def module_of(command: str) -> str:
+    """The name of the module of a command."""
+    folder = next((f"{folder}." for folder, names in _FOLDERS.items() if command in names), "")
+    return f"vta.cli.commands.{folder}{command}"
+
+
 def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """Return a parser that can parse `arguments`; parsed options hold the command to run as `run`.
 
@@ -106,10 +131,18 @@ def _parser_with(asked: Container[str]) -> argparse.ArgumentParser:
     parser = _Parser(prog="vta", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=HelpFormatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     add_debug(parser)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    kinds: dict[bool, Any] = {False: _Unasked, True: _Parser}
+    made: Any = lambda **given: kinds[given.get("add_help", True)](**given)  # noqa: E731 - it is handed on
+    commands = parser.add_subparsers(
+        title="commands",
+        metavar="COMMAND",
+        dest="command",
+        required=True,
+        parser_class=made,
+    )
     for name, summary in COMMANDS.items():
         if name in asked:
-            import_module(f"vta.cli.commands.{name}").register(commands, summary)
+            import_module(module_of(name)).register(commands, summary)
         else:
             commands.add_parser(name, help=summary, add_help=False)
     return parser

@@ -9,14 +9,22 @@ import sys
 import threading
 from typing import NoReturn
 
-from vta.cli.main import main
+from vta.support.code_archive import CodeArchive, archive_path
 
 __all__ = ["script"]
 
 
 def script() -> NoReturn:
     """Run the command line of the process, and end the process with its status."""
+    path = archive_path()
+    archive = None if path is None else CodeArchive(path)
+    if archive is not None:
+        archive.install()
+    from vta.cli.main import main
+
     status = main()
+    if archive is not None:
+        archive.save()
     if threading.active_count() > 1:
         sys.exit(status)
     # What is registered for the end runs, and nothing is left to write. To take every module apart besides, as the interpreter

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.files.second_process import made
+
 __all__ = ["Arrays", "cache_directory", "code_digest", "file_stamp", "is_writable", "process_directory", "remembered"]
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -67,22 +69,29 @@ def remembered(kind: str, key: bytes, make: Callable[[], Arrays]) -> Arrays:
     """Return what `make` gives for `key`, from a file of an earlier call where there is one.
 
     `key` must hold everything that the arrays follow from, the code among it. A file that is damaged, or was written for
-    another key, is made again; where none can be written, nothing is kept.
+    another key, is made again; where none can be written, nothing is kept. While a `SecondProcess` is open, that may make them.
     """
     base = cache_directory()
     if base is None:
         return make()
-    directory = base / kind
-    path = directory / f"{hashlib.sha256(key).hexdigest()}.kept"
+    directory, digest = base / kind, hashlib.sha256(key)
+    path = directory / f"{digest.hexdigest()}.kept"
     arrays = _read(path, key)
     if arrays is not None:
         return arrays
-    arrays = make()
-    try:
-        _write(directory, path, key, arrays)
-    except OSError as error:
-        logging.getLogger(__name__).debug("%s is not kept: %s", path, error)
-    return arrays
+
+    def make_and_keep() -> bytes:
+        nonlocal arrays
+        arrays = make()
+        content = _packed(arrays)
+        try:
+            _write(directory, path, key, content)
+        except OSError as error:
+            logging.getLogger(__name__).debug("%s is not kept: %s", path, error)
+        return content
+
+    content = made(digest.digest(), make_and_keep)
+    return _unpacked(content) if arrays is None else arrays
 
 
 @cache
@@ -117,13 +126,12 @@ def _digest(key: bytes, content: bytes) -> bytes:
     return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()
 
 
-def _write(directory: Path, path: Path, key: bytes, arrays: Arrays) -> None:
+def _write(directory: Path, path: Path, key: bytes, content: bytes) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     if random.randrange(_COUNTED_EACH) == 0:
         files = sorted((entry.stat().st_mtime, entry.path) for entry in os.scandir(directory))
         for _, old in files[: max(0, len(files) + 1 - _MOST_FILES)]:
             Path(old).unlink(missing_ok=True)
-    content = _packed(arrays)
     if not path.exists() or path.is_file():
         _replace(path, _digest(key, content) + content)
 

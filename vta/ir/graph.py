@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -156,7 +156,13 @@ def constant(value: Any, name: str = "constant") -> Node:
     else:
         array = np.array(value)
         array.setflags(write=False)
-    return Node(ops.CONSTANT, (), NoAttributes(), TensorType(array.shape, array.dtype.name), name, array)
+    return Node(ops.CONSTANT, (), NoAttributes(), TensorType(array.shape, _dtype_name(array.dtype)), name, array)
+
+
+@cache
+def _dtype_name(dtype: np.dtype[Any]) -> str:
+    """The name of a data type, which NumPy puts together anew each time."""
+    return dtype.name
 
 
 def call(op: str, inputs: Iterable[Node], name: str = "", **attributes: Any) -> Node:

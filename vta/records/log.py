@@ -119,13 +119,16 @@ def _values(record: Record) -> dict[str, Any]:
     return values
 
 
-def parse_line(text: str, number: int = 0) -> Line:
-    """Read one line of a log, of the published versions 0.1 to 0.3 in JSON or pickled, or ours. What is wrong is its problem."""
+def parse_line(text: str, number: int = 0, workload: Workload | None = None) -> Line:
+    """Read one line of a log, of the published versions 0.1 to 0.3 in JSON or pickled, or ours. What is wrong is its problem.
+
+    A line that is known to be of a `workload`, see `line_start`, is not searched for it: that takes most of the time.
+    """
     line = Line(number, text)
     if line.comment:
         return line
     try:
-        return replace(line, record=record_of_values(_pickled(text) if _is_pickled(text) else _json(text)))
+        return replace(line, record=record_of_values(_pickled(text) if _is_pickled(text) else _json(text), workload))
     except TuningError as error:
         return replace(line, problem=printable(str(error), _LONGEST_PROBLEM))
     except RecursionError:

@@ -32,21 +32,21 @@ _OLD_NAMES = {
 }
 
 
-def record_of_values(values: Any) -> Record:
-    """The record that the JSON values of a line are, of the published versions 0.1 to 0.3.
+def record_of_values(values: Any, workload: Workload | None = None) -> Record:
+    """The record that the JSON values of a line are, of the published versions 0.1 to 0.3; with `workload`, of that one.
 
     Raises `TuningError` naming the field that is missing or not what it has to be.
     """
     if not isinstance(values, dict):
         raise TuningError(f"a record is a JSON object, got {type(values).__name__}")
     if "input" in values:
-        return _current(values)
+        return _current(values, workload)
     if "i" in values and "r" in values:
         return _version_1(values)
     raise TuningError(f"neither 'input' nor 'i' among the keys {printable(', '.join(map(str, values)), 80)}")
 
 
-def _current(values: Mapping[str, Any]) -> Record:
+def _current(values: Mapping[str, Any], workload: Workload | None) -> Record:
     if values.get("version") not in (0.2, 0.3):
         raise TuningError(f"version {shown(values.get('version'))} is unknown; allowed: 0.2, 0.3")
     target, name, args = _entries(values["input"], "input", 3)[:3]
@@ -58,6 +58,7 @@ def _current(values: Mapping[str, Any]) -> Record:
         (_field(config, "entity", "config: "), _field(config, "index", "config: ")),
         _entries(_field(values, "result"), "result", 4),
         _object(values["vta"], "vta") if "vta" in values else {},
+        workload,
     )
 
 
@@ -78,13 +79,19 @@ def _version_1(values: Mapping[str, Any]) -> Record:
 
 
 def _record(
-    target: Any, name: str, args: list[Any], config: tuple[Any, Any], result: list[Any], ours: Mapping[str, Any]
+    target: Any,
+    name: str,
+    args: list[Any],
+    config: tuple[Any, Any],
+    result: list[Any],
+    ours: Mapping[str, Any],
+    workload: Workload | None = None,
 ) -> Record:
     error = _whole(result[1], "the error code", 0, max(ErrorKind))
     cycles = ours.get("cycles")
     return Record(
         _text(target, "the target"),
-        Workload.from_json(name, _plain(args, lambda: "the arguments of the workload")),
+        workload or Workload.from_json(name, _plain(args, lambda: "the arguments of the workload")),
         _entity(config[0]),
         _whole(config[1], "the index", -1, _LARGEST_COUNT),
         _costs(result[0], error),

@@ -87,7 +87,7 @@ def shipped_records(workload: Workload, hw: HardwareConfig) -> tuple[Record, ...
     """
     source = _source(hw.target, hw.bitstream)
     found = [] if source is None else _lines_by_start(hw.bitstream).get(line_start(source, workload), [])
-    records = (parse_line(line).record for line in found)
+    records = (parse_line(line, workload=workload).record for line in found)
     alone = (record for record in records if record is not None and record.place is None)
     return tuple(sorted(alone, key=lambda record: record.cost))
 

@@ -27,7 +27,9 @@ runpy.run_module("vta.cli.main", run_name="__main__", alter_sys=False)
 """
 
 
-@pytest.mark.parametrize("module", ["vta.cli.main", "argparse", "vta.cli.options", "vta.cli.commands.boards", "vta.boards.files"])
+@pytest.mark.parametrize(
+    "module", ["vta.cli.main", "argparse", "vta.cli.options", "vta.cli.commands.hardware.boards", "vta.boards.files"]
+)
 def test_while_modules_are_imported(module):
     """First those of the command line, then those of the command."""
     script = DRIVER.format(module=module)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vta.ir.arithmetic.even_rounding import even_levels
 from vta.ir.arithmetic.tflite_rounding import divide_rounded, multiply_quantized, multiply_quantized_once, quantized_multiplier
-from vta.ir.ops.quantized.qnn import even_levels
 from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps, searched_steps
 
 LEVELS = np.arange(-140, 141)

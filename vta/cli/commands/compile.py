@@ -29,6 +29,7 @@ from vta.cli.options import (
 )
 from vta.cli.terminal.interrupt import is_command
 from vta.cli.terminal.output import Output, count, size
+from vta.files.second_process import allow_second_process
 from vta.support.lazy_modules import postpone
 from vta.support.quick_numpy import import_numpy
 
@@ -173,6 +174,7 @@ def _run(options: argparse.Namespace) -> None:
     if is_command(sys.argv):
         postpone(_POSTPONED)
         import_numpy()
+        allow_second_process()
     if options.output is None and not options.print_graph:
         options.output = output_file(f"{model_stem(options.model)}.vta")
     output = Output(options.json)

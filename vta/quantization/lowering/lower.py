@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
+from vta.files.second_process import Postponed, SecondProcess
 from vta.ir import names as ops
 from vta.ir.arithmetic.fixed_point import (
     add_multipliers,
@@ -24,7 +25,7 @@ from vta.ir.arithmetic.fixed_point import (
     wrap32,
 )
 from vta.ir.diagnostics import Diagnostics
-from vta.ir.graph import Graph, Node, attrs_of, call, constant, rewrite
+from vta.ir.graph import Graph, Node, attrs_of, call, constant, graph_input, rewrite
 from vta.ir.ops.nn.activation import ClipAttributes
 from vta.ir.ops.nn.conv import Conv2DAttributes, Conv2DTransposeAttributes, phase_sums, transposed_weight
 from vta.ir.ops.nn.norm import AxisAttributes
@@ -47,6 +48,8 @@ __all__ = ["lower", "with_bounds"]
 
 Array = NDArray[Any]
 
+_WORTH_SPLITTING = 4
+"""Operators that rescale, from which on a second process is worth its start."""
 _MAX_RIGHT_SHIFT = 15
 """Largest amount of one right shift; a longer one takes two steps."""
 
@@ -82,10 +85,15 @@ def lower(graph: Graph, hw: HardwareConfig, diagnostics: Diagnostics | None = No
     bounded = with_bounds(graph)
     users = bounded.users()
     done: dict[Node, Node] = {}
-    for node in bounded.nodes():
-        inputs = tuple(done[source] for source in node.inputs)
-        sole = bool(node.inputs) and len(users[node.inputs[0]]) == 1 and node.inputs[0] not in bounded.outputs
-        done[node] = _lower_node(node, inputs, sole, hw, rules)
+    rescaled_nodes = sum(isinstance(node.attrs, RescaledAttributes) for node in bounded.nodes())
+    with SecondProcess(rescaled_nodes >= _WORTH_SPLITTING):
+        for node in bounded.nodes():
+            inputs = tuple(done[source] for source in node.inputs)
+            sole = bool(node.inputs) and len(users[node.inputs[0]]) == 1 and node.inputs[0] not in bounded.outputs
+            try:
+                done[node] = _lower_node(node, inputs, sole, hw, rules)
+            except Postponed:
+                done[node] = graph_input(node.name, node.shape, node.dtype)
     return bounded.rebuilt(done)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vta.errors import CompileError
 from vta.files.cache import code_digest
 from vta.ir import names as ops
+from vta.ir.arithmetic.even_rounding import even_levels, even_ratio
 from vta.ir.arithmetic.fixed_point import per_channel, wrap32
 from vta.ir.arithmetic.tflite_rounding import ADD_LEFT_SHIFT, add_rescaled, mean_multiplier, quantized_multiplier
 from vta.ir.diagnostics import INEXACT, WRAPS, Diagnostics
@@ -29,9 +30,7 @@ from vta.ir.ops.quantized.qnn import (
     RequantizeAttributes,
     RescaledAttributes,
     base_attributes,
-    even_levels,
     even_mean_ratio,
-    even_ratio,
     even_sum,
     uniform_window,
 )
@@ -60,6 +59,7 @@ _WORTH_KEEPING = 2048
 _MADE_BY = (
     "quantization/lowering/tflite",
     "quantization/requantize/rounding_steps",
+    "ir/arithmetic/even_rounding",
     "ir/arithmetic/tflite_rounding",
     "ir/ops/quantized/qnn",
 )

@@ -117,7 +117,8 @@ def _layer_bounds(layer: _Layer, source: _Bounds | None) -> _Bounds:
         least, most = np.minimum(least, 0), np.maximum(most, 0)
     # Doubles hold all of these sums exactly, and multiply matrices fast.
     flat = layer.stored_weight.reshape(*layer.stored_weight.shape[:2], -1).astype(np.float64)
-    total, size, middle, width = flat.sum(axis=2), np.abs(flat).sum(axis=2), (most + least) / 2, (most - least) / 2
+    middle, width = (most + least) / 2, (most - least) / 2
+    total, size = _taps(flat), _taps(np.abs(flat))
     if layer.by_channel:
         center, spread = total[:, 0] * middle, size[:, 0] * width
     else:
@@ -129,6 +130,11 @@ def _layer_bounds(layer: _Layer, source: _Bounds | None) -> _Bounds:
     image = ends.astype(np.int32).reshape(2, -1, *([1] * (len(layer.end.shape) - 2)))
     rounded = lookup(ops.QNN_REQUANTIZE).reference(layer.end.attrs, image).astype(np.int64).reshape(2, -1)
     return _Bounds(rounded[0], rounded[1])
+
+
+def _taps(flat: Array) -> Array:
+    """Sums of doubles over the last axis, which is short: NumPy's own takes a call for each."""
+    return flat[..., 0] if flat.shape[-1] == 1 else np.asarray(flat @ np.ones(flat.shape[-1]))
 
 
 def _image_bounds(node: Node, before: _Bounds) -> _Bounds:
@@ -192,8 +198,9 @@ def _same_channels(node: Node, layers: dict[Node, _Layer]) -> Node | None:
 
 def _reads(layer: _Layer, source: _Bounds | None) -> Bools:
     """The input channels that a layer which reads all of them needs."""
-    weight = layer.weight
-    used: Bools = (weight.reshape(len(weight), weight.shape[1], -1) != 0).any(axis=(0, 2))
+    weight = layer.stored_weight != 0
+    taps = weight.reshape(*weight.shape[:2], -1)
+    used: Bools = taps[..., 0].any(axis=0) if taps.shape[2] == 1 else taps.any(axis=(0, 2))
     if source is None:
         return used
     taken: Bools = source.constant & (not layer.padded or source.least == layer.scales.input_zero_point)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 from vta.errors import ArtifactError, WriteError
 from vta.files.atomic_file import whole_file
+from vta.files.stored_zip import write_stored
 from vta.files.user_file import open_regular, size_of
-from vta.files.zip_file import check_members
 from vta.support.on_cores import on_cores
 from vta.support.shorten import shown
 
@@ -21,7 +20,6 @@ Content = bytes | memoryview
 """Of a member; a view is of bytes."""
 
 _DIGESTS = "sha256"
-_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def write_container(path: str | Path, members: Mapping[str, Content]) -> None:
@@ -31,7 +29,8 @@ def write_container(path: str | Path, members: Mapping[str, Content]) -> None:
     """
     try:
         with whole_file(path, "the compiled network") as beside, open(beside, "wb") as stream:
-            _write_zip(stream, {_DIGESTS: _digest_lines(members), **members})
+            # Members are stored as they are: loading stays fast, and no compressor's version shows in the bytes.
+            write_stored(stream, {_DIGESTS: _digest_lines(members), **members})
     except WriteError as error:
         raise ArtifactError(str(error)) from None
 
@@ -51,14 +50,11 @@ def read_container(path: str | Path) -> dict[str, bytes]:
     return members
 
 
-def _write_zip(stream: IO[bytes], members: Mapping[str, Content]) -> None:
-    # Members are stored as they are: loading stays fast, and no compressor's version shows in the bytes.
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        for name, data in members.items():
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), data)
-
-
 def _read_zip(stream: BinaryIO, source: str) -> dict[str, bytes]:
+    import zipfile  # which takes as long to import as some layers to compile, and to write needs none of it
+
+    from vta.files.zip_file import check_members
+
     members: dict[str, bytes] = {}
     name = ""
     try:

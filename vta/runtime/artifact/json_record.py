@@ -17,14 +17,28 @@ _T = TypeVar("_T")
 
 def to_json(value: Any) -> Any:
     """Return `value`, of dataclasses, tuples, enums, strings and integers, as JSON values; fields at their defaults have none."""
-    if is_dataclass(value):
-        held = {field.name: (getattr(value, field.name), field.default) for field in fields(value)}
-        return {name: to_json(item) for name, (item, default) in held.items() if item != default}
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is tuple:
+        return [to_json(item) for item in value]
+    if is_dataclass(kind):
+        held = ((name, getattr(value, name), default) for name, default in _defaults(kind))
+        return {name: to_json(item) for name, item, default in held if item != default}
     if isinstance(value, tuple):
         return [to_json(item) for item in value]
     if isinstance(value, Enum):
         return value.value
     return value
+
+
+_PLAIN = frozenset((int, str, bool, float, type(None)))
+"""Types whose values JSON has as they are: those of most values."""
+
+
+@cache
+def _defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((field.name, field.default) for field in fields(kind))
 
 
 def from_json(kind: type[_T], value: Any, where: str) -> _T:

@@ -7,14 +7,16 @@ fully connected layers; with ``even`` that of ONNX Runtime: products in single p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from vta.errors import GraphError
 from vta.ir import names as ops
+from vta.ir.arithmetic.even_rounding import even_levels, even_ratio, fused_single
 from vta.ir.arithmetic.fixed_point import (
     Array,
     Scale,
@@ -60,7 +62,6 @@ __all__ = [
     "uniform_window",
 ]
 
-_LARGEST_RATIO = np.float32(2**31)
 _RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int32": (-(2**31), 2**31 - 1)}
 
 
@@ -218,10 +219,14 @@ def uniform_window(attrs: QnnAvgPool2DAttributes, shape: tuple[int, ...]) -> boo
     return bool((counts == attrs.pool_size[0] * attrs.pool_size[1]).all())
 
 
+_positive = (0.0).__lt__
+"""Of scales, of which a layer may have thousands; false for what is no number."""
+
+
 def check_scale(what: str, scale: Scale, channels: int | None) -> None:
     """Raise `GraphError` unless scales are positive and finite, and one or as many as `channels`."""
     values = scale if isinstance(scale, tuple) else (scale,)
-    if any(not value > 0 or value == float("inf") for value in values):
+    if not all(map(_positive, values)) or math.inf in values:
         raise GraphError(f"{what} = {scale!r}; scales are positive and finite")
     if isinstance(scale, tuple) and channels is not None and len(scale) != channels:
         raise GraphError(f"{what} has {len(scale)} values for {channels} channels")
@@ -366,23 +371,9 @@ def _rescale(values: Array, scale: Scale, attrs: RequantizeAttributes | AddAttri
     return _narrowed(requantize(values, multiplier, shift, attrs.output_zero_point), attrs)
 
 
-def even_ratio(scale: Scale, output_scale: float) -> Array:
-    """Return ratios of scales in single precision."""
-    return np.asarray(np.asarray(scale, np.float32) / np.float32(output_scale))
-
-
 def even_mean_ratio(attrs: MeanAttributes, count: int) -> Array:
     """Return the ratio, in single precision, of the mean of `count` values to their sum at the output scale."""
     return np.asarray(np.float32(attrs.input_scale) / (np.float32(attrs.output_scale) * np.float32(count)))
-
-
-def even_levels(values: Array, ratio: Array, axis: int) -> Array:
-    """Return integer `values` times float32 `ratio`, rounded to the nearest integer, halves to the even one; int64."""
-    product = values.astype(np.float32) * per_channel(ratio, values.ndim, axis)
-    if not np.max(ratio) < _LARGEST_RATIO:
-        # No integer is that large; a zero times an infinite ratio stays zero.
-        product = np.clip(np.nan_to_num(product, nan=0.0), -_LARGEST_RATIO, _LARGEST_RATIO)
-    return np.rint(product).astype(np.int64)
 
 
 def even_sum(lhs: Array, rhs: Array, attrs: AddAttributes) -> Array:
@@ -402,16 +393,11 @@ def even_sum(lhs: Array, rhs: Array, attrs: AddAttributes) -> Array:
         return np.asarray(levels + attrs.output_zero_point)
     offset = 128 if attrs.rounding == "even_unsigned" else 0
     left, right = (even_ratio(scale, attrs.output_scale) for scale in (attrs.lhs_scale, attrs.rhs_scale))
-    zeros = _fused(left, attrs.lhs_zero_point + offset, right * np.float32(attrs.rhs_zero_point + offset))
+    zeros = fused_single(left, attrs.lhs_zero_point + offset, right * np.float32(attrs.rhs_zero_point + offset))
     fixed = np.float32(attrs.output_zero_point + offset) - zeros
-    first = _fused(left, lhs.astype(np.int64) + offset, fixed)
-    total = _fused(right, rhs.astype(np.int64) + offset, first)
+    first = fused_single(left, lhs.astype(np.int64) + offset, fixed)
+    total = fused_single(right, rhs.astype(np.int64) + offset, first)
     return np.rint(total).astype(np.int64) - offset
-
-
-def _fused(factor: Array, values: Any, term: Array) -> Array:
-    """factor * values + term, rounded to single precision once."""
-    return np.asarray(np.float64(factor) * values + np.float64(term), np.float32)
 
 
 def _infer_add(attrs: AddAttributes, types: Sequence[TensorType]) -> TensorType:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from vta.cli.commands.completion import SHELLS
+from vta.cli.commands.machines.completion import SHELLS
 from vta.cli.main import COMMANDS, main
 
 

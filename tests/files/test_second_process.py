@@ -1,0 +1,128 @@
+"""A second process makes some of what the first one asks for, and nothing depends on whether it does."""
+
+import subprocess
+import sys
+
+import pytest
+
+START = """
+import os, select, sys
+from vta.files import second_process
+from vta.files.second_process import Postponed, SecondProcess, allow_second_process, made
+os.sched_getaffinity = lambda pid: {0, 1}
+first = os.getpid()
+digests = [bytes([number]) * 32 for number in range(8)]
+reader, writer = os.pipe()
+
+def block(make, wanted=True):
+    found = []
+    with SecondProcess(wanted):
+        for digest in digests:
+            try:
+                found.append(made(digest, lambda: make(digest)))
+            except Postponed:
+                found.append(None)
+    return found
+
+def no_child_is_left():
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return True
+    return False
+"""
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", START + code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_each_half_makes_some():
+    code = """
+allow_second_process()
+by = []
+def make(digest):
+    if os.getpid() != first:
+        os.write(writer, digest[:1])
+    elif not by:
+        # Goes on when the other half began with the last one, and asks for that in the end.
+        assert select.select([reader], [], [], 50)[0]
+    by.append(digest)
+    return digest[:1] * 100_000
+assert block(make) == [digest[:1] * 100_000 for digest in digests]
+assert os.read(reader, 1) == digests[-1][:1]
+assert digests[0] in by and digests[-1] not in by, by
+print("done", no_child_is_left())
+"""
+    assert run(code) == ["done", "True"]
+
+
+@pytest.mark.parametrize("end", ["os._exit(1)", "os.kill(os.getpid(), 9)", "raise ValueError"])
+def test_if_the_second_half_dies_the_first_makes_all(end):
+    code = f"""
+allow_second_process()
+def make(digest):
+    if os.getpid() != first:
+        os.close(writer)
+        {end}
+    if digest == digests[0]:
+        os.close(writer)
+        assert select.select([reader], [], [], 50)[0], "it is gone"
+    return digest
+assert block(make) == digests
+print("done", no_child_is_left())
+"""
+    assert run(code) == ["done", "True"]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "allow_second_process(); os.sched_getaffinity = lambda pid: {0}",
+        "allow_second_process(); os.environ['OMP_NUM_THREADS'] = '1'",
+        "allow_second_process(); wanted = False",
+    ],
+)
+def test_without_leave_a_second_core_or_a_use_there_is_one_process(before):
+    code = f"""
+wanted = True
+os.fork = None
+{before}
+assert block(lambda digest: digest, wanted) == digests
+print("done")
+"""
+    assert run(code) == ["done"]
+
+
+def test_where_no_process_can_be_made_there_is_one():
+    code = """
+allow_second_process()
+def fork():
+    raise BlockingIOError("no more processes")
+os.fork = fork
+assert block(lambda digest: digest) == digests
+print("done", len(os.listdir("/proc/self/fd")))
+"""
+    assert run(code)[0] == "done"
+
+
+def test_an_error_of_the_block_ends_the_second_half():
+    code = """
+allow_second_process()
+def make(digest):
+    if digest == digests[3] and os.getpid() == first:
+        raise KeyError(3)
+    return digest
+try:
+    block(make)
+except KeyError:
+    print("done", no_child_is_left())
+"""
+    assert run(code) == ["done", "True"]
+
+
+def test_outside_of_a_block_things_are_made_at_once():
+    assert run("print(made(digests[0], lambda: b'x').decode())") == ["x"]

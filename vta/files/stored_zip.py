@@ -1,0 +1,56 @@
+"""Zip files of members that are stored as they are, written without `zipfile`: that takes fifty times as long for small members.
+
+The layout is that of APPNOTE.TXT (PKWARE, 6.3.10), sections 4.3.7, 4.3.12 and 4.3.16, filled in as `zipfile` does.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import IO
+
+__all__ = ["write_stored"]
+
+_LOCAL = struct.Struct("<4s5H3L2H")
+_CENTRAL = struct.Struct("<4s4B4H3L5H2L")
+_END = struct.Struct("<4s4H2LH")
+_VERSION = 20
+_UNIX = 3
+_FIRST_DAY = 1 << 5 | 1
+"""1 January 1980, the first day that there is."""
+_OWNER_MAY = 0o600 << 16
+_MOST_BYTES = 1 << 30
+_MOST_MEMBERS = (1 << 16) - 1
+
+
+def write_stored(stream: IO[bytes], members: Mapping[str, bytes | memoryview]) -> None:
+    """Write `members` to `stream`, at its start; views are of bytes. The same members give the same bytes."""
+    names = [name.encode() for name in members]
+    plain = all(name.isascii() and 0 < len(name) <= _MOST_MEMBERS and "\0" not in name for name in members)
+    size = sum(map(len, members.values())) + sum(map(len, names))
+    if not plain or len(names) > _MOST_MEMBERS or size > _MOST_BYTES:
+        _write_by_library(stream, members)
+        return
+    at, listed = 0, bytearray()
+    for name, data in zip(names, members.values(), strict=True):
+        size = len(data)
+        sums = zlib.crc32(data), size, size
+        stream.write(_LOCAL.pack(b"PK\3\4", _VERSION, 0, 0, 0, _FIRST_DAY, *sums, len(name), 0) + name)
+        stream.write(data)
+        listed += _CENTRAL.pack(
+            b"PK\1\2", _VERSION, _UNIX, _VERSION, 0, 0, 0, 0, _FIRST_DAY, *sums, len(name), 0, 0, 0, 0, _OWNER_MAY, at
+        )
+        listed += name
+        at += _LOCAL.size + len(name) + size
+    stream.write(listed)
+    stream.write(_END.pack(b"PK\5\6", 0, 0, len(names), len(names), len(listed), at, 0))
+
+
+def _write_by_library(stream: IO[bytes], members: Mapping[str, bytes | memoryview]) -> None:
+    """The same, for what takes more than the plain layout: gigabytes, or names that are not ASCII."""
+    import zipfile
+
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name), data)
