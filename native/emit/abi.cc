@@ -117,8 +117,8 @@ int32_t vta_stream_end_operator(vta_stream* handle) {
 
 void vta_stream_set_tile(vta_stream* stream, int32_t tile) { stream->stream.set_tile(tile); }
 
-int32_t vta_stream_gather_uop_loads(vta_stream* handle, int64_t first, int64_t before, int32_t* gathered) {
-  return guarded(handle, [=](vta::Stream& stream) { *gathered = stream.gather_uop_loads(first, before); });
+int32_t vta_stream_gather_uop_loads(vta_stream* handle, int32_t* gathered) {
+  return guarded(handle, [=](vta::Stream& stream) { *gathered = stream.gather_uop_loads(); });
 }
 
 void vta_stream_select(vta_stream* handle, const int64_t* order, int64_t count) { handle->stream.select(order, count); }

@@ -149,21 +149,9 @@ const UopStore::Sequence& Stream::resident(int64_t number) {
   return wanted;
 }
 
-bool Stream::gather_uop_loads(int64_t first, int64_t before) {
-  const int64_t count = uops_.count();
-  if (count > uop_depth_ || std::none_of(rows_.begin(), rows_.end(), loads_uops)) return false;
-  const bool apart = first > 0 && first < count;
-  gather(0, {0, apart ? first : count});
-  if (!apart) return true;
-  const auto last = rows_.begin() + static_cast<ptrdiff_t>(std::min(before + 1, static_cast<int64_t>(rows_.size())));
-  const auto needs = [first](const InstructionRow& row) {
-    return row.unit == Unit::kCompute && !row.transfers() && row.fields[kUopEnd] > first;
-  };
-  const auto place = std::find_if(rows_.begin() + 1, last, needs);
-  const InstructionRow& previous = *(place - 1);
-  InstructionRow rest{Opcode::kLoad, Unit::kCompute, Segment::kUops, previous.op, previous.tile, previous.access_end, {}};
-  rest.fields = {static_cast<int64_t>(Memory::kUop), first, first, 1, count - first, count - first};
-  rows_.insert(place, rest);
+bool Stream::gather_uop_loads() {
+  if (uops_.count() > uop_depth_ || std::none_of(rows_.begin(), rows_.end(), loads_uops)) return false;
+  gather(0, {0, uops_.count()});
   return true;
 }
 

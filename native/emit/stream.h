@@ -68,10 +68,8 @@ class Stream {
   int64_t sequence(const Rows* uops, int64_t count) { return uops_.number_of(uops, count); }
   int64_t single(int64_t dst, int64_t src) { return uops_.number_of_single({dst, src, 0}); }
 
-  // Replaces the loads of micro-ops by one at the start, if all fit on chip together; otherwise returns false. If `first` is at least
-  // 1 and less than all, that one brings the first so many, and another the rest: before the compute instruction `before`, which
-  // counts without loads of micro-ops, or before the first that needs them, if that comes sooner.
-  bool gather_uop_loads(int64_t first, int64_t before);
+  // Replaces the loads of micro-ops by one at the start, if all fit on chip together; otherwise returns false.
+  bool gather_uop_loads();
 
   // Keeps the instructions of these numbers, in this order.
   void select(const int64_t* order, int64_t count);

@@ -33,10 +33,8 @@ const char *vta_stream_error(const vta_stream *stream);
 void vta_stream_begin_operator(vta_stream *stream, int32_t op, int32_t transfers);
 int32_t vta_stream_end_operator(vta_stream *stream);
 void vta_stream_set_tile(vta_stream *stream, int32_t tile);
-/* Replaces the loads of micro-ops by one at the start, if all fit on chip together. Writes 1 if it did, else 0. If `first` is at
-   least 1 and less than all, that one brings the first so many, and another the rest: before the instruction `before`, which counts
-   without loads of micro-ops, or before the first that needs them, if that comes sooner. */
-int32_t vta_stream_gather_uop_loads(vta_stream *stream, int64_t first, int64_t before, int32_t *gathered);
+/* Replaces the loads of micro-ops by one at the start, if all fit on chip together. Writes 1 if it did, else 0. */
+int32_t vta_stream_gather_uop_loads(vta_stream *stream, int32_t *gathered);
 
 /* Keeps the instructions of these numbers, in this order. */
 void vta_stream_select(vta_stream *stream, const int64_t *order, int64_t count);

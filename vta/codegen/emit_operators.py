@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.fills import needed_fills
 from vta.codegen.gemm_description import FROM_BOTTOM, Placement
 from vta.codegen.interleave import Pair, interleaved_order
+from vta.codegen.loads_first import loads_first
 from vta.codegen.prefetch import has_one_place, prefetched_order
 from vta.codegen.region_program import MOVE_SUFFIX
-from vta.codegen.start import constants_first, micro_ops_first, needed_fills
 from vta.codegen.stream import Stream, UopsOverflow
 from vta.codegen.templates import emit_operator
 from vta.config.hardware import HardwareConfig
@@ -53,12 +54,10 @@ def emit_operators(
         if hw.capabilities.requantize:
             stops = _interleaved(stream, stops, pairs)
             stops = _prefetched(stream, stops, [i for i, each in enumerate(operators) if has_one_place(each)])
-            stops = _reordered(stream, stops, constants_first(stream, stops, pairs))
             stops = _kept(stream, stops, needed_fills(stream))
+            stops = _reordered(stream, stops, loads_first(stream))
             stops = _after(stream.trim_resets(), stops)
-            stops = _after(stream.gather_uop_loads(micro_ops_first(stream, pairs), len(stream)), stops)
-        else:
-            stops = _after(stream.gather_uop_loads(), stops)
+        stops = _after(stream.gather_uop_loads(), stops)
     except UopsOverflow:
         stream = Stream(hw, keeps_data=keeps_data, groups_uops=True)
         names, stops = _emit(stream, operators, addresses, schedules, [FROM_BOTTOM] * len(operators))

@@ -217,21 +217,15 @@ class Stream:
         self._tile = -1
         self.done(lib.vta_stream_end_operator(self.native))
 
-    def gather_uop_loads(self, first: int = 0, before: int = 0) -> NDArray[np.int64]:
+    def gather_uop_loads(self) -> NDArray[np.int64]:
         """Replace the loads of micro-op sequences by one at the start, if all sequences of the stream fit on chip together.
 
-        If `first` is at least 1 and less than all micro-ops, that one brings only so many, and another the rest: before the
-        instruction `before`, or before the first that needs them, if that comes sooner.
         Returns, for each instruction before the change, how many there are now up to and including it.
         """
         stays = self.segments != Segment.UOPS
         gathered = ffi.new("int32_t *")
-        self.done(lib.vta_stream_gather_uop_loads(self.native, first, int(stays[:before].sum()), gathered))
-        if not gathered[0]:
-            return np.arange(1, len(stays) + 1)
-        done = 1 + np.cumsum(stays)
-        rest = np.flatnonzero(self.segments == Segment.UOPS)[1:]
-        return np.asarray(done + (done > rest[0]) if len(rest) else done)
+        self.done(lib.vta_stream_gather_uop_loads(self.native, gathered))
+        return 1 + np.cumsum(stays) if gathered[0] else np.arange(1, len(stays) + 1)
 
     def select(self, order: NDArray[np.int64]) -> None:
         """Keep the instructions of these numbers, shape (n,), in this order."""
