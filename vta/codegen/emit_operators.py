@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vta.codegen.fills import needed_fills
 from vta.codegen.gemm_description import FROM_BOTTOM, Placement
-from vta.codegen.interleave import Pair, interleaved_order
+from vta.codegen.interleave import Pair, Written, interleaved_order
 from vta.codegen.loads_first import loads_first
 from vta.codegen.prefetch import has_one_place, prefetched_order
 from vta.codegen.region_program import MOVE_SUFFIX
@@ -76,10 +76,10 @@ def _interleaved(stream: Stream, stops: Sequence[int], pairs: Sequence[Pair]) ->
     """Let tiles of pairs take turns; returns where each operator is done then, of those that end at `stops`."""
     if not pairs:
         return list(stops)
-    order, edges = np.arange(len(stream)), [0, *stops]
+    order, edges, written = np.arange(len(stream)), [0, *stops], Written.of(stream)
     for pair in pairs:
         begin, middle, end = edges[pair.first : pair.first + 3]
-        order[begin:end] = interleaved_order(stream, begin, middle, end, pair.lag)
+        order[begin:end] = interleaved_order(written, begin, middle, end, pair.lag)
     return _reordered(stream, stops, order)
 
 
