@@ -1,19 +1,24 @@
 """Chooses the schedules of whole regions on configs with the requantize unit, and puts them into the folder `tuning`.
 
-    python -m benchmarks.shipped_regions --models DIR [--config CONFIG] [--seconds N] [NAME...]
+    python -m benchmarks.shipped_regions --models DIR [--config CONFIG] [--trials N] [--seed N] [--progress FILE] [NAME...]
 
-Compiling takes them for the same networks, and nothing else does. The search begins with what compiling would take, changes the
-schedule of one operator at a time, and keeps what the cycle engine likes better; it ends when a round brings nothing, or after
-`--seconds` for a network. DIR holds the files of `benchmarks.models`.
+Compiling takes them for the same networks, and nothing else does. The search begins with what compiling would take, or what the log
+has for another region of as many operators, if that is faster. It changes the schedule of one operator at a time, and keeps what
+the cycle engine likes better, until a round brings nothing; then it changes neighbors together, at random from `--seed`. It ends
+after `--trials` runs of the cycle engine for a region. No clock is looked at: the same log and arguments lead to the same log. With
+`--trials 0` what is there is timed again. DIR holds the files of `benchmarks.models`.
+
+The log is written after each region. With `--progress` a line is added to FILE then, and regions that have one, of the same seed
+and as many trials, are passed over: so the command goes on where it was stopped.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
-import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -30,7 +35,7 @@ from vta.errors import CompileError
 from vta.records.knobs import entity_of
 from vta.records.log import Record, record_of
 from vta.records.measurement import Measurement
-from vta.records.region import choice_records, region_identity
+from vta.records.region import choice_records, fitting_choice, ranked_choices, region_identity
 from vta.records.shipped import SHIPPED
 from vta.records.workload import workload_of
 from vta.schedule.choose import choose_schedule, fastest_schedules
@@ -43,6 +48,7 @@ from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators, TileOperator
 
 CONFIG = "sim_rq"
+TRIALS = 3000
 _ROWS = (1, 2, 3, 4, 5, 7, 8, 10, 14, 20, 28)
 _SMALLER = (("inp", "acc"), ("inp",), ("acc",), ("inp", "inp", "acc", "acc"), ("acc", "acc"), ("inp", "acc", "acc"))
 """Buffers that are halved for the compiler's choice."""
@@ -108,31 +114,38 @@ def _key(operator: TileOperator) -> Hashable:
 class Search:
     """The best choice for a region so far."""
 
-    def __init__(self, region: RegionOperators, hw: HardwareConfig) -> None:
+    def __init__(self, region: RegionOperators, hw: HardwareConfig, known: Iterable[Sequence[Record]] = ()) -> None:
+        """Begin with what compiling takes, or with a choice of `known`, of this region or another, if it is faster."""
         self._region = region
         self._hw = hw
         self._timer = RegionTimer(region, hw)
         self.best: Choice = Schedules(SHIPPED, hw).of_region(region)
         self.cycles = self._timer.cycles(self.best)
+        self.begin = self.cycles
+        self._left = 0
         self._near: dict[int, int] = {}
+        for records in known:
+            choice, _ = fitting_choice([tuple(records)], region, hw)
+            if choice is not None and (cycles := self._timer.cycles(choice)) < self.cycles:
+                self.best, self.cycles = choice, cycles
 
-    def run(self, seconds: float) -> None:
-        """Change one schedule at a time until a round brings nothing."""
-        end = time.monotonic() + seconds
+    def run(self, trials: int, seed: int) -> None:
+        """Change one schedule at a time until a round brings nothing, then several at random, in so many trials."""
+        self._left = trials
         before = None
-        while before != self.cycles and time.monotonic() < end:
+        while before != self.cycles and self._left > 0:
             before = self.cycles
             for index in self._by_loss():
                 operator, schedule = self._region.operators[index], self.best[index]
-                if operator.tuned is None or schedule is None or time.monotonic() > end:
+                if operator.tuned is None or schedule is None or self._left <= 0:
                     continue
                 tried = [replace(each, turns=schedule.turns) for each in candidates(operator.tuned, schedule, self._hw)]
                 tried += [replace(schedule, turns=lag) for lag in _LAGS if schedule.turns]
                 for other in dict.fromkeys(tried):
-                    if time.monotonic() < end and self._offer(index, operator.tuned, other):
+                    if self._left > 0 and self._offer(index, operator.tuned, other):
                         self._offer_to_others(index, schedule)
                 self._offer_turns(index)
-        self._wander(end)
+        self._wander(random.Random(seed))
 
     def _by_loss(self) -> list[int]:
         """The positions of the operators, first those that take the most cycles beyond their roofline."""
@@ -144,22 +157,21 @@ class Search:
 
         return sorted(range(len(operators)), key=lost, reverse=True)
 
-    def _wander(self, end: float) -> None:
+    def _wander(self, rng: random.Random) -> None:
         """Change neighbors together at random, also from choices that are a little worse than the best: the later, the less."""
-        begin = time.monotonic()
-        rng, pools = random.Random(0), self._pools()
+        pools, trials = self._pools(), self._left
         current, cycles = self.best, self.cycles
-        while pools and (left := end - time.monotonic()) > 0:
+        while pools and self._left > 0:
             first = rng.choice(list(pools))
             window = [index for index in range(first, first + rng.randint(1, _MOST_TOGETHER)) if index in pools]
             choice = list(current)
             for index in window:
                 choice[index] = replace(rng.choice(pools[index]), turns=rng.choice((0, *_LAGS)) if rng.random() < _TURNS else 0)
             try:
-                found = self._timer.cycles(choice)
+                found = self._timed(choice)
             except CompileError:
                 continue
-            if found < cycles * (1 + _WORSE * left / (end - begin)):
+            if found < cycles * (1 + _WORSE * self._left / trials):
                 current, cycles = tuple(choice), found
             if found < self.cycles:
                 self.best, self.cycles = current, found
@@ -189,6 +201,8 @@ class Search:
         assert isinstance(first, GemmOperator), "operators that take turns multiply"
         assert isinstance(second, GemmOperator), "the second too"
         for schedules, lag in product(schedules_together(first, second, self._hw), _LAGS):
+            if self._left <= 0:
+                return
             choice = [*self.best[:index], replace(schedules[0], turns=lag), schedules[1], *self.best[index + 2 :]]
             before = choice[index - 1] if index else None
             if before is not None:
@@ -205,7 +219,7 @@ class Search:
     def _take(self, choice: Choice, index: int) -> bool:
         """Keep a choice if it takes fewer cycles."""
         try:
-            cycles = self._timer.cycles(choice) if self._helps_near(choice, index) else self.cycles
+            cycles = self._timed(choice) if self._helps_near(choice, index) else self.cycles
         except CompileError:
             return False
         if cycles >= self.cycles:
@@ -220,7 +234,12 @@ class Search:
             return True
         if index not in self._near:
             self._near[index] = self._timer.cycles_near(self.best, index)
+        self._left -= 1
         return self._timer.cycles_near(choice, index) < self._near[index]
+
+    def _timed(self, choice: Sequence[Schedule | None]) -> int:
+        self._left -= 1
+        return self._timer.cycles(choice)
 
     def _pairs(self, choice: Choice) -> tuple[object, ...]:
         return pairs_of(self._region.operators, choice, self._hw)
@@ -244,7 +263,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--config", default=CONFIG)
-    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--trials", type=int, default=TRIALS, help="runs of the cycle engine for a region (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--progress", type=Path, metavar="FILE", help="what is done; created if it is not there")
     parser.add_argument("-o", "--output", type=Path, default=Path(__file__).resolve().parents[1] / "tuning", metavar="DIR")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args(argv)
@@ -252,16 +273,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     path = options.output / f"{hw.bitstream}.log"
     for network, model in chosen(options.models, options.names):
         for region in graph_regions(compile_model(model, hw).graph, hw):
-            search = Search(region, hw)
-            before = search.cycles
-            search.run(options.seconds)
-            known, identity = known_records(path), region_identity(region, hw)
-            others = [
-                each for records in known.values() for each in records if each.place is None or each.place.region != identity
-            ]
+            identity = region_identity(region, hw)
+            done = {"region": identity, "config": options.config, "trials": options.trials, "seed": options.seed}
+            if options.progress is not None and done in _lines(options.progress):
+                continue
+            known = [record for records in known_records(path).values() for record in records]
+            search = Search(region, hw, (choice for choices in ranked_choices(known).values() for choice in choices))
+            search.run(options.trials, options.seed)
+            others = [each for each in known if each.place is None or each.place.region != identity]
             write(path, {"": [*others, *search.records()]})
-            print(f"{network:45} {region.name:10} {before:>12,} {search.cycles:>12,}", flush=True)
+            if options.progress is not None:
+                with options.progress.open("a") as file:
+                    file.write(json.dumps(done) + "\n")
+            print(f"{network:45} {region.name:10} {search.begin:>12,} {search.cycles:>12,}", flush=True)
     return 0
+
+
+def _lines(path: Path) -> list[object]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 if __name__ == "__main__":

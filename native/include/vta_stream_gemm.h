@@ -94,6 +94,7 @@ typedef struct {
   int64_t inp_base; /* the first rows that it takes of each memory */
   int64_t wgt_base;
   int64_t acc_base;
+  int64_t padding_base; /* the first accumulator row that holds the padding of its output */
   int64_t interleaved; /* 1: tiles of another operator run between those of this one */
 } vta_gemm_schedule;
 

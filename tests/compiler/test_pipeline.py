@@ -112,7 +112,7 @@ def test_any_pass_can_be_dumped():
 def test_levels_and_all_stand_for_passes():
     assert passes_to_dump(["graph", "tile", "isa"]) == {"quantize", "schedule", "codegen"}
     assert passes_to_dump(["all"]) == {step.name for step in PASSES}
-    assert passes_to_dump(["lower", "integer"]) == {"lower", "im2col"}
+    assert passes_to_dump(["lower", "integer"]) == {"lower", "wide_weights"}
     with pytest.raises(UsageError, match="there is no pass or level fold; there are import, canonicalize, "):
         passes_to_dump(["fold"])
 

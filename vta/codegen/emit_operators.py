@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.fills import needed_fills
 from vta.codegen.gemm_description import FROM_BOTTOM, Placement
-from vta.codegen.interleave import Pair, interleaved_order
+from vta.codegen.interleave import Pair, Written, interleaved_order
+from vta.codegen.loads_first import loads_first
 from vta.codegen.prefetch import has_one_place, prefetched_order
 from vta.codegen.region_program import MOVE_SUFFIX
 from vta.codegen.stream import Stream, UopsOverflow
 from vta.codegen.templates import emit_operator
 from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
 from vta.tile.operator import TileOperator
@@ -51,6 +54,8 @@ def emit_operators(
         if hw.capabilities.requantize:
             stops = _interleaved(stream, stops, pairs)
             stops = _prefetched(stream, stops, [i for i, each in enumerate(operators) if has_one_place(each)])
+            stops = _kept(stream, stops, needed_fills(stream))
+            stops = _reordered(stream, stops, loads_first(stream))
             stops = _after(stream.trim_resets(), stops)
         stops = _after(stream.gather_uop_loads(), stops)
     except UopsOverflow:
@@ -63,17 +68,18 @@ def _placements(count: int, pairs: Sequence[Pair], hw: HardwareConfig) -> list[P
     if not hw.capabilities.requantize:
         return [FROM_BOTTOM] * count
     taking_turns = {index for pair in pairs for index in (pair.first, pair.first + 1)}
-    return [Placement(from_top=index % 2 == 1, interleaved=index in taking_turns) for index in range(count)]
+    middle = hw.depth(MemoryType.ACC) // 2
+    return [Placement(index % 2 == 1, index in taking_turns, middle) for index in range(count)]
 
 
 def _interleaved(stream: Stream, stops: Sequence[int], pairs: Sequence[Pair]) -> list[int]:
     """Let tiles of pairs take turns; returns where each operator is done then, of those that end at `stops`."""
     if not pairs:
         return list(stops)
-    order, edges = np.arange(len(stream)), [0, *stops]
+    order, edges, written = np.arange(len(stream)), [0, *stops], Written.of(stream)
     for pair in pairs:
         begin, middle, end = edges[pair.first : pair.first + 3]
-        order[begin:end] = interleaved_order(stream, begin, middle, end, pair.lag)
+        order[begin:end] = interleaved_order(written, begin, middle, end, pair.lag)
     return _reordered(stream, stops, order)
 
 
@@ -87,6 +93,12 @@ def _reordered(stream: Stream, stops: Sequence[int], order: NDArray[np.int64]) -
     stream.select(order)
     reached = np.maximum.accumulate(np.argsort(order))
     return [int(reached[stop - 1]) + 1 for stop in stops]
+
+
+def _kept(stream: Stream, stops: Sequence[int], kept: NDArray[np.int64]) -> list[int]:
+    """Keep the instructions of these numbers; returns where operators are done then."""
+    stream.select(kept)
+    return np.searchsorted(kept, stops).tolist()
 
 
 def _after(done: NDArray[np.int64], stops: Sequence[int]) -> list[int]:

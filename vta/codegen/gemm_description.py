@@ -35,6 +35,8 @@ class Placement:
     """The last rows, rather than the first."""
     interleaved: bool = False
     """Tiles of another operator run between its own."""
+    padding_base: int = 0
+    """The first accumulator row that holds the padding of its output, if there are so many rows from there on."""
 
 
 FROM_BOTTOM = Placement()
@@ -234,6 +236,7 @@ def _native_schedule(operator: GemmOperator, schedule: Schedule, hw: HardwareCon
             need.vectors,
             need.vectors_whole,
             *_bases(schedule, need, buffers, placement),
+            placement.padding_base,
             placement.interleaved,
         ),
     )

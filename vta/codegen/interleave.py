@@ -22,7 +22,7 @@ from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import TileOperator
 
-__all__ = ["Pair", "can_take_turns", "fit_beside", "interleaved_order", "pairs_of"]
+__all__ = ["Pair", "Written", "can_take_turns", "fit_beside", "interleaved_order", "pairs_of"]
 
 
 @dataclass(frozen=True)
@@ -70,18 +70,36 @@ def fit_beside(first: TileOperator, second: TileOperator, schedules: tuple[Sched
     return inp <= buffers.inp and wgt <= buffers.wgt and acc <= buffers.acc
 
 
-def interleaved_order(stream: Stream, first: int, middle: int, last: int, lag: int) -> NDArray[np.int64]:
+@dataclass(frozen=True)
+class Written:
+    """What a stream has so far, for any number of pairs of its operators."""
+
+    tiles: NDArray[np.int32]
+    """Shape (n,)."""
+    opcodes: NDArray[np.int64]
+    """Shape (n,)."""
+    ends: NDArray[np.int64]
+    """Shape (n,): behind the last access of each instruction."""
+    accesses: NDArray[np.int64]
+    """Shape (m, 6)."""
+
+    @classmethod
+    def of(cls, stream: Stream) -> Written:
+        """What is in `stream`."""
+        return cls(stream.tiles, stream.instructions["opcode"], np.cumsum(stream.access_counts), stream.accesses)
+
+
+def interleaved_order(written: Written, first: int, middle: int, last: int, lag: int) -> NDArray[np.int64]:
     """The instructions [first, last) of a stream, shape (last - first,), in which those of two operators take turns.
 
     The second one begins at `middle`. A tile of it follows `lag` tiles after the last one that stores what it loads.
     """
-    tiles, fields = stream.tiles, stream.instructions
-    ends = np.cumsum(stream.access_counts)
-    starts, accesses = ends - stream.access_counts, stream.accesses
+    tiles, ends = written.tiles, written.ends
+    starts = np.append(0, ends[:-1])
     groups = [_groups(tiles, begin, end) for begin, end in ((first, middle), (middle, last))]
-    stored = _Stored(accesses)
+    stored = _Stored(written.accesses, int(starts[first]), int(ends[last - 1]))
     for number, (begin, end) in enumerate(groups[0]):
-        for row in begin + np.flatnonzero(fields["opcode"][begin:end] == Opcode.STORE):
+        for row in begin + np.flatnonzero(written.opcodes[begin:end] == Opcode.STORE):
             stored.write(starts[row], ends[row], number)
     # What a second operator does before its first tile, tables and the padding around its output, takes rows of the first one.
     waiting = int(tiles[middle] < 0)
@@ -115,9 +133,11 @@ def _groups(tiles: NDArray[np.int32], begin: int, end: int) -> list[tuple[int, i
 class _Stored:
     """Which tile stored each element of the arena last."""
 
-    def __init__(self, accesses: NDArray[np.int64]) -> None:
+    def __init__(self, accesses: NDArray[np.int64], begin: int, end: int) -> None:
+        """Only accesses [begin, end) will be asked for."""
         self._accesses = accesses
-        in_dram = accesses[accesses[:, 0] == Space.DRAM]
+        part = accesses[begin:end]
+        in_dram = part[part[:, 0] == Space.DRAM]
         reach = in_dram[:, 2] + (in_dram[:, 4] - 1) * in_dram[:, 5] + in_dram[:, 3]
         self._tile = np.full(int(reach.max(initial=0)), -1, dtype=np.int64)
 

@@ -26,6 +26,7 @@ from vta.partition import partition as parts
 from vta.partition.fused.reason import Reason
 from vta.partition.rewrites import im2col as windows
 from vta.partition.rewrites.space_to_depth import fold_columns
+from vta.partition.rewrites.wide_weights import split_wide_weights
 from vta.partition.vta_patterns import TARGET
 from vta.passes import canonicalize as canonical
 from vta.passes.quantized_states import keep_quantized
@@ -132,6 +133,11 @@ def space_to_depth(state: State, options: CompileOptions) -> State:
 def im2col(state: State, options: CompileOptions) -> State:
     """Let the host hand windows to a first convolution as channels, where it pays."""
     return replace(state, imported=windows.gather_windows(state.graph, state.hw))
+
+
+def wide_weights(state: State, options: CompileOptions) -> State:
+    """Give channels twice in lanes that are free, where a weight that reads them does not fit 8 bits."""
+    return replace(state, imported=split_wide_weights(state.graph, state.hw))
 
 
 def partition(state: State, options: CompileOptions) -> State:

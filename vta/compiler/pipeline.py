@@ -46,6 +46,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("matrices_to_images", Level.INTEGER, passes.matrices_to_images, "compiling"),
     Pass("space_to_depth", Level.INTEGER, passes.space_to_depth, "compiling"),
     Pass("im2col", Level.INTEGER, passes.im2col, "compiling"),
+    Pass("wide_weights", Level.INTEGER, passes.wide_weights, "compiling"),
     Pass("partition", Level.PARTITION, passes.partition, "compiling"),
     Pass("lower_to_tiles", Level.TILE, passes.lower_to_tiles, "compiling"),
     Pass("schedule", Level.TILE, passes.schedule, "compiling"),

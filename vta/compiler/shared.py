@@ -47,7 +47,7 @@ class SharedCompilation:
     def __init__(self, graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None) -> None:
         self._geometry = geometry_of(hw)
         self._layers = layers
-        steps = [step for step in passes_between("inline", "im2col") if step.name != "check_bounds"]
+        steps = [step for step in passes_between("inline", "wide_weights") if step.name != "check_bounds"]
         self._arranged = run_passes(State(hw=hw, imported=graph, layers=layers), _OPTIONS, steps)
         self._lowering = RegionLowering(self._arranged.graph, hw)
         self._candidates = self._all_candidates(hw)

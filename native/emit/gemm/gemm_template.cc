@@ -71,7 +71,7 @@ GemmTemplate::GemmTemplate(Stream& stream, const vta_gemm_operator& op, const vt
 }
 
 void GemmTemplate::run() {
-  if (op_.padded) store_output_padding(stream_, op_);
+  if (op_.padded) store_output_padding(stream_, op_, schedule_.padding_base);
   if (op_.looks_up) load_table();
   const vta_gemm_schedule& s = schedule_;
   const vta_tensor& out = op_.output;

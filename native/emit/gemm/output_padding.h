@@ -8,7 +8,7 @@
 namespace vta {
 
 // Stores the value of the padding around the output in the stored tensor.
-void store_output_padding(Stream& stream, const vta_gemm_operator& op);
+void store_output_padding(Stream& stream, const vta_gemm_operator& op, int64_t base);
 
 }  // namespace vta
 

@@ -43,6 +43,8 @@ class Conv2DAttributes(Attributes):
     groups: int = 1
     taps: int = 0
     """Weights of each output that the network has, where others are zero by construction; 0: all. Says what counts as work."""
+    copies: int = 0
+    """The last output channels, that repeat others: no work of the network's."""
 
     def __post_init__(self) -> None:
         check_ints(self, "strides", 2, 1)
@@ -50,6 +52,7 @@ class Conv2DAttributes(Attributes):
         check_ints(self, "dilation", 2, 1)
         check_int(self, "groups", 1)
         check_int(self, "taps", 0)
+        check_int(self, "copies", 0)
 
 
 def conv2d_shape(attrs: Conv2DAttributes, data: TensorType, weight: TensorType) -> tuple[int, ...]:

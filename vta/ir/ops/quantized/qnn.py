@@ -105,6 +105,7 @@ class QnnConv2DAttributes(ProductAttributes):
     dilation: tuple[int, int] = (1, 1)
     groups: int = 1
     taps: int = 0
+    copies: int = 0
 
 
 class RescaledAttributes(Attributes):
