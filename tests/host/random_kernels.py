@@ -242,6 +242,13 @@ def ordered(draw):
     return call(ops.TOP_K, [x], k=draw(st.integers(1, x.shape[axis])), axis=axis, largest=draw(st.booleans()))
 
 
+@st.composite
+def gates(draw):
+    x = graph_input("x", (draw(st.integers(1, 3)), draw(st.integers(1, 40))), "int16")
+    gate = call(draw(st.sampled_from([ops.QNN_SIGMOID16, ops.QNN_TANH16])), [x], integer_bits=draw(st.integers(0, 6)))
+    return gate if draw(st.booleans()) else call(ops.CAST, [gate], dtype="int32")
+
+
 RANDOM_KERNELS = {
     "convolution": convolutions(),
     "depthwise": depthwise(),
@@ -261,6 +268,7 @@ RANDOM_KERNELS = {
     "moved convolution": moved_convolutions(),
     "qnn softmax": fixed_softmax(),
     "rescale": rescaled(),
+    "gate": gates(),
     "top k": ordered(),
 }
 """A strategy of calls for each kind of kernel."""

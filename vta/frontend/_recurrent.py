@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Node, constant
 from vta.support.dataclass import dataclass
 
-__all__ = ["Activation", "Cell", "GruCell", "LstmCell", "RnnCell", "Sequence2D", "clipped", "split_columns", "unrolled", "zeros"]
+__all__ = ["Activation", "Cell", "GruCell", "LstmCell", "RnnCell", "Sequence2D", "Stepping", "clipped", "split_columns", "unrolled", "zeros"]
 
 Activation = Callable[[Apply, Node], Node]
 """Applies a function to each value."""
@@ -138,10 +139,17 @@ class Sequence2D:
 
     def dense(self, apply: Apply, weight: Node, bias: Node | None) -> Sequence2D:
         """Each step by a dense layer, which takes all at once."""
+
+        def product(rows: Node) -> Node:
+            made = apply(ops.DENSE, rows, weight)
+            return made if bias is None else apply(ops.ADD, made, bias)
+
+        return self.mapped(apply, product)
+
+    def mapped(self, apply: Apply, layer: Callable[[Node], Node]) -> Sequence2D:
+        """Each step by a layer of rows, which takes all at once."""
         samples = self.steps[0].shape[0]
-        rows = self.steps[0] if len(self.steps) == 1 else apply(ops.CONCATENATE, *self.steps, axis=0)
-        made = apply(ops.DENSE, rows, weight)
-        made = made if bias is None else apply(ops.ADD, made, bias)
+        made = layer(self.steps[0] if len(self.steps) == 1 else apply(ops.CONCATENATE, *self.steps, axis=0))
         if len(self.steps) == 1:
             return Sequence2D((made,))
         return Sequence2D(tuple(sliced(apply, made, {0: (at * samples, (at + 1) * samples, 1)}) for at in range(len(self.steps))))
@@ -152,7 +160,14 @@ class Sequence2D:
         return apply(ops.RESHAPE, joined, newshape=(len(self.steps), *self.steps[0].shape))
 
 
-def unrolled(cell: Cell, gates: Sequence2D, held: Sequence[Node], backward: bool) -> tuple[Sequence2D, list[Node]]:
+class Stepping(Protocol):
+    """What makes the states after a step of those before it."""
+
+    def step(self, gates: Node, held: Sequence[Node]) -> list[Node]:
+        """See `Cell.step`."""
+
+
+def unrolled(cell: Stepping, gates: Sequence2D, held: Sequence[Node], backward: bool) -> tuple[Sequence2D, list[Node]]:
     """The hidden values of each step, in the order of the steps, and the states after the last one that is made."""
     states = list(held)
     hidden: list[Node] = []

@@ -14,6 +14,7 @@ from vta.frontend._layers import like, sliced
 from vta.frontend._recurrent import Activation, LstmCell, RnnCell, Sequence2D, clipped, unrolled
 from vta.frontend._states import Variable
 from vta.frontend.tflite.converters._fused import activated
+from vta.frontend.tflite.converters._integer_lstm import LstmTensors, gate_products, integer_cell
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
 from vta.frontend.tflite.schema import schema
 from vta.ir import names as ops
@@ -33,7 +34,18 @@ _FUNCTIONS: dict[int, Activation] = {
 }
 _INPUT_WEIGHTS, _RECURRENT_WEIGHTS, _PEEPHOLES, _BIASES = (1, 2, 3, 4), (5, 6, 7, 8), (9, 10, 11), (12, 13, 14, 15)
 """Of the input, forget, cell and output gates; peepholes have none for the cell."""
-_PROJECTION, _PROJECTION_BIAS, _OUTPUT_STATE, _CELL_STATE, _NORMS = 16, 17, 18, 19, range(20, 24)
+_PROJECTION, _PROJECTION_BIAS, _OUTPUT_STATE, _CELL_STATE, _NORMS = 16, 17, 18, 19, (20, 21, 22, 23)
+_TENSORS = LstmTensors(
+    _INPUT_WEIGHTS,
+    _RECURRENT_WEIGHTS,
+    _PEEPHOLES,
+    _BIASES,
+    _NORMS,
+    _PROJECTION,
+    _PROJECTION_BIAS,
+    _OUTPUT_STATE,
+    _CELL_STATE,
+)
 
 
 def _variable(node: Operation, index: int) -> Variable:
@@ -95,10 +107,15 @@ def _rnn(node: Operation) -> Node:
 
 def _lstm(node: Operation) -> Node:
     """Of the full kernel, with or without an input gate, peepholes and projection."""
-    _float_only(node)
-    _check_kernel(node)
+    if node.arity < _CELL_STATE + 1:
+        raise UnsupportedNodeError(f"the basic kernel, with {node.arity} inputs; the full one, with 20 or more, is imported")
     sequence = node.record.kind != "LSTM"
     time_major = sequence and bool(node.option("TimeMajor"))
+    if node.tensor().dtype == "int8":
+        return _integer_lstm(node, time_major)
+    _float_only(node)
+    if any(node.has(index) for index in _NORMS):
+        raise UnsupportedNodeError("layer normalization inside")
     hidden, cell_state = _variable(node, _OUTPUT_STATE), _variable(node, _CELL_STATE)
     coupled = not node.has(_INPUT_WEIGHTS[0])
     activation = _activation(node)
@@ -118,11 +135,12 @@ def _lstm(node: Operation) -> Node:
     return _as_output(node, made, time_major)
 
 
-def _check_kernel(node: Operation) -> None:
-    if node.arity < _CELL_STATE + 1:
-        raise UnsupportedNodeError(f"the basic kernel, with {node.arity} inputs; the full one, with 20 or more, is imported")
-    if any(node.has(index) for index in _NORMS):
-        raise UnsupportedNodeError("layer normalization inside")
+def _integer_lstm(node: Operation, time_major: bool) -> Node:
+    cell = integer_cell(node, _TENSORS)
+    gates = gate_products(node, _TENSORS, _steps(node, time_major))
+    hidden, cell_state = _variable(node, _OUTPUT_STATE), _variable(node, _CELL_STATE)
+    made, (hidden.now, cell_state.now) = unrolled(cell, gates, [hidden.now, cell_state.now], backward=False)
+    return _as_output(node, made, time_major)
 
 
 def _gates(node: Operation, indices: Sequence[int], coupled: bool) -> Node:
