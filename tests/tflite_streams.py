@@ -83,6 +83,7 @@ def lstm(
     time_major=False,
     kind="sequence",
     hybrid=False,
+    normalized=False,
 ) -> bytes:
     """A layer of the full LSTM kernel, over a sequence or for one step; `hybrid`: with weights of bytes between real numbers."""
     net = Tflite()
@@ -100,7 +101,8 @@ def lstm(
     recurrent = [constant(units, shown) for _ in range(4)]
     peeks = [constant(units) if peepholes else -1 for _ in range(3)]
     biases = [constant(units) for _ in range(4)]
-    for parts in (own, recurrent, biases, *([peeks] if coupled else [])):
+    norms = [constant(units) for _ in range(4)] if normalized else [-1] * 4
+    for parts in (own, recurrent, biases, *([peeks, norms] if coupled else [])):
         parts[0] = -1 if coupled else parts[0]
     projection = [constant(projected, units), constant(projected)] if projected else [-1, -1]
     states = [net.tensor((1, size), "float32", name=name, variable=True) for name, size in (("h", shown), ("c", units))]
@@ -109,7 +111,7 @@ def lstm(
     name = "LSTM" if kind == "step" else "UNIDIRECTIONAL_SEQUENCE_LSTM"
     table = "LSTMOptions" if kind == "step" else "UnidirectionalSequenceLSTMOptions"
     options |= {} if kind == "step" else {"TimeMajor": time_major}
-    everything = [x, *own, *recurrent, *peeks, *biases, *projection, *states]
+    everything = [x, *own, *recurrent, *peeks, *biases, *projection, *states, *(norms if normalized else [])]
     net.operator(name, everything, y, table, **options)
     return net.build([x], [y])
 
@@ -125,7 +127,7 @@ def integer_lstm(
     projected=0,
     cell_clip=0.0,
     projection_clip=0.0,
-    normalised=False,
+    normalized=False,
     time_major=False,
     kind="sequence",
     cell_bits=4,
@@ -149,8 +151,8 @@ def integer_lstm(
     recurrent = [weights(units, shown) for _ in range(4)]
     peeks = [wide("int16", 32767, rng.uniform(1e-5, 1e-4)) if peepholes else -1 for _ in range(3)]
     biases = [wide("int32", 3000, 1e-4) for _ in range(4)]
-    norms = [wide("int16", 32767, rng.uniform(1e-5, 1e-4)) if normalised else -1 for _ in range(4)]
-    for parts in (own, recurrent, biases, *([peeks] if coupled else []), *([norms] if coupled else [])):
+    norms = [wide("int16", 32767, rng.uniform(1e-5, 1e-4)) if normalized else -1 for _ in range(4)]
+    for parts in (own, recurrent, biases, *([peeks, norms] if coupled else [])):
         parts[0] = -1 if coupled else parts[0]
     projection = [weights(projected, units), wide("int32", 3000, 1e-4, projected)] if projected else [-1, -1]
     output = rng.uniform(0.004, 0.01), int(rng.integers(-20, 20))

@@ -75,10 +75,12 @@ def test_recurrent_layers(seed, steps, time_major):
     st.sampled_from([0.0, 0.3]),
     st.booleans(),
     st.sampled_from(["step", "sequence"]),
+    st.booleans(),
 )
-def test_lstm(seed, steps, coupled, peepholes, projected, cell_clip, time_major, kind):
+def test_lstm(seed, steps, coupled, peepholes, projected, cell_clip, time_major, kind, normalized):
     rng = np.random.default_rng(seed)
     options = {"coupled": coupled, "peepholes": peepholes, "projected": projected, "cell_clip": cell_clip}
+    options["normalized"] = normalized
     graph = compare(lstm(rng, steps, **options, time_major=time_major, kind=kind), rng, frames=4, close=1e-5)
     assert [state.name for state in graph.states] == ["h", "c"]
 
@@ -105,9 +107,9 @@ def test_weights_of_bytes_are_the_real_numbers_that_they_stand_for(kind):
     st.integers(0, 6),
     st.integers(1, 2),
 )
-def test_integer_lstm(seed, steps, units, coupled, peepholes, normalised, projected, clip, kind, cell_bits, samples):
+def test_integer_lstm(seed, steps, units, coupled, peepholes, normalized, projected, clip, kind, cell_bits, samples):
     rng = np.random.default_rng(seed)
-    options = {"coupled": coupled, "normalised": normalised, "projected": projected, "cell_clip": clip, "projection_clip": clip}
+    options = {"coupled": coupled, "normalized": normalized, "projected": projected, "cell_clip": clip, "projection_clip": clip}
     shape = {"kind": kind.split()[0], "time_major": kind == "time major", "cell_bits": cell_bits, "samples": samples}
     content = integer_lstm(rng, steps, 5, units, peepholes=peepholes and projected in (0, units), **options, **shape)
     graph = compare(content, rng, frames=12)

@@ -12,7 +12,19 @@ from vta.ir import names as ops
 from vta.ir.graph import Node, constant
 from vta.support.dataclass import dataclass
 
-__all__ = ["Activation", "Cell", "GruCell", "LstmCell", "RnnCell", "Sequence2D", "Stepping", "clipped", "split_columns", "unrolled", "zeros"]
+__all__ = [
+    "Activation",
+    "Cell",
+    "GruCell",
+    "LstmCell",
+    "RnnCell",
+    "Sequence2D",
+    "Stepping",
+    "clipped",
+    "split_columns",
+    "unrolled",
+    "zeros",
+]
 
 Activation = Callable[[Apply, Node], Node]
 """Applies a function to each value."""
@@ -93,6 +105,8 @@ class LstmCell(Cell):
     """What makes the hidden values of the gated cell."""
     cell_clip: float | None = None
     """Bound of the magnitude of the cell after a step."""
+    normalized: Callable[[int, Node], Node] | None = None
+    """What makes of the sums of a gate, by its place, those that go into its activation."""
 
     def step(self, gates: Node, held: Sequence[Node]) -> list[Node]:
         """See `Cell.step`."""
@@ -102,14 +116,17 @@ class LstmCell(Cell):
         opened = self._active(0, self._peeked(into, cell, 0))
         kept = self.apply(ops.SUBTRACT, like(1.0, opened), opened) if self.coupled else None
         kept = self._active(0, self._peeked(forget, cell, 2)) if kept is None else kept
-        summed = self._add(self._times(kept, cell), self._times(opened, self._active(1, new)))
+        found = self._active(1, new if self.normalized is None else self.normalized(3, new))
+        summed = self._add(self._times(kept, cell), self._times(opened, found))
         after = clipped(self.apply, summed, self.cell_clip)
         shown = self._active(0, self._peeked(out, after, 1))
         made = self._times(shown, self.activations[2](self.apply, after))
         return [made if self.projection is None else self.projection(made), after]
 
     def _peeked(self, gate: Node, cell: Node, which: int) -> Node:
-        return gate if self.peepholes is None else self._add(gate, self._times(cell, self.peepholes[which]))
+        if self.peepholes is not None:
+            gate = self._add(gate, self._times(cell, self.peepholes[which]))
+        return gate if self.normalized is None else self.normalized(which, gate)
 
 
 def clipped(apply: Apply, value: Node, bound: float | None) -> Node:

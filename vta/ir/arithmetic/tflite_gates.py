@@ -1,6 +1,7 @@
 """Sigmoid and tanh of 16 bits, and the inverse root of a variance, as TFLite's kernels of integer LSTMs compute them.
 
-This is gemmlowp's public fixed-point arithmetic. Values are int16 held in int64. A number with b integer bits stands for value / 2^(15 - b).
+This is gemmlowp's public fixed-point arithmetic. Values are int16 held in int64. A number with b integer bits stands for
+value / 2^(15 - b).
 """
 
 from __future__ import annotations

@@ -139,9 +139,7 @@ def gate_products(node: Operation, at: LstmTensors, steps: Sequence2D) -> Sequen
     if not _normalised(node, at):
         bias = constant(np.concatenate([_integers(node, at.biases[gate], "int32") for gate in order]), node.name)
     weight = _joined(node, at.own, order)
-    return steps.mapped(
-        node.apply, lambda rows: _narrow(node.apply, _products(node.apply, rows, weight, bias, source, scales))
-    )
+    return steps.mapped(node.apply, lambda rows: _narrow(node.apply, _products(node.apply, rows, weight, bias, source, scales)))
 
 
 def _check(node: Operation, at: LstmTensors, hidden: TensorRecord, cell: TensorRecord) -> None:
@@ -245,9 +243,7 @@ def _hidden(node: Operation, at: LstmTensors, value: Node, state: Quantization, 
     if not node.has(at.projection):
         return made
     weight = constant(_integers(node, at.projection, "int8"), node.name)
-    product = node.apply(
-        ops.QNN_DENSE, made, weight, input_scale=1.0, input_zero_point=-shown.zero_point, kernel_scale=1.0
-    )
+    product = node.apply(ops.QNN_DENSE, made, weight, input_scale=1.0, input_zero_point=-shown.zero_point, kernel_scale=1.0)
     if node.has(at.projection_bias):
         product = node.apply(ops.BIAS_ADD, product, node.constant(_integers(node, at.projection_bias, "int32")))
     bound = _bound(node, "ProjClip", state.scale, 2**7)
@@ -263,13 +259,9 @@ def _hidden(node: Operation, at: LstmTensors, value: Node, state: Quantization, 
     )
 
 
-def _products(
-    apply: Apply, value: Node, weight: Node, bias: Node | None, source: Quantization, scales: Sequence[float]
-) -> Node:
+def _products(apply: Apply, value: Node, weight: Node, bias: Node | None, source: Quantization, scales: Sequence[float]) -> Node:
     """Products with the weights of all gates, each gate at 16 bits, as int32 that is not narrowed yet."""
-    made = apply(
-        ops.QNN_DENSE, value, weight, input_scale=source.scale, input_zero_point=source.zero_point, kernel_scale=1.0
-    )
+    made = apply(ops.QNN_DENSE, value, weight, input_scale=source.scale, input_zero_point=source.zero_point, kernel_scale=1.0)
     made = made if bias is None else apply(ops.BIAS_ADD, made, bias)
     return _scaled(apply, made, tuple(np.repeat(scales, weight.shape[0] // len(scales)).tolist()))
 
