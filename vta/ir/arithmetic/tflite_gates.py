@@ -96,7 +96,7 @@ def _exp_within_quarter(values: Array) -> Array:
     x2 = _high_product(x, x)
     x3, x4 = _high_product(x2, x), _high_product(x2, x2)
     inner = _high_product(divide_by_power_of_two(x4, 2) + x3, _narrow(THIRD)) + x2
-    return np.minimum(start + _high_product(start, x + divide_by_power_of_two(inner, 1)), _HIGH)
+    return np.asarray(np.minimum(start + _high_product(start, x + divide_by_power_of_two(inner, 1)), _HIGH))
 
 
 def _newton_reciprocal(fraction: Array) -> Array:

@@ -226,7 +226,7 @@ def _gate(node: Operation, at: LstmTensors, gate: int, exponent: int, inner: np.
 def _bound(node: Operation, option: str, scale: float, limit: int) -> int:
     """What a clip of real numbers is in levels; 0 where there is none."""
     bound = node.option(option)
-    return int(min(np.float32(bound) / np.float32(scale), limit - 1)) if bound > 0 else 0
+    return int(min(float(np.float32(bound) / np.float32(scale)), limit - 1.0)) if bound > 0 else 0
 
 
 def _hidden(node: Operation, at: LstmTensors, value: Node, state: Quantization, shown: Quantization) -> Node:
