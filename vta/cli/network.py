@@ -66,6 +66,7 @@ def import_network(options: argparse.Namespace) -> Graph:
             batch=options.batch,
             states=states,
             input_values=dict(options.input_value) or None,
+            static_ranges=options.static_ranges,
         )
     except OpenShapesError as error:
         flags = [f"--input-shape {name}={','.join(map(str, shape or ['...']))}" for name, shape in error.shapes.items()]

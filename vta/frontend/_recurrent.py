@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -11,7 +12,19 @@ from vta.ir import names as ops
 from vta.ir.graph import Node, constant
 from vta.support.dataclass import dataclass
 
-__all__ = ["Activation", "Cell", "GruCell", "LstmCell", "RnnCell", "Sequence2D", "clipped", "split_columns", "unrolled", "zeros"]
+__all__ = [
+    "Activation",
+    "Cell",
+    "GruCell",
+    "LstmCell",
+    "RnnCell",
+    "Sequence2D",
+    "Stepping",
+    "clipped",
+    "split_columns",
+    "unrolled",
+    "zeros",
+]
 
 Activation = Callable[[Apply, Node], Node]
 """Applies a function to each value."""
@@ -92,6 +105,8 @@ class LstmCell(Cell):
     """What makes the hidden values of the gated cell."""
     cell_clip: float | None = None
     """Bound of the magnitude of the cell after a step."""
+    normalized: Callable[[int, Node], Node] | None = None
+    """What makes of the sums of a gate, by its place, those that go into its activation."""
 
     def step(self, gates: Node, held: Sequence[Node]) -> list[Node]:
         """See `Cell.step`."""
@@ -101,14 +116,17 @@ class LstmCell(Cell):
         opened = self._active(0, self._peeked(into, cell, 0))
         kept = self.apply(ops.SUBTRACT, like(1.0, opened), opened) if self.coupled else None
         kept = self._active(0, self._peeked(forget, cell, 2)) if kept is None else kept
-        summed = self._add(self._times(kept, cell), self._times(opened, self._active(1, new)))
+        found = self._active(1, new if self.normalized is None else self.normalized(3, new))
+        summed = self._add(self._times(kept, cell), self._times(opened, found))
         after = clipped(self.apply, summed, self.cell_clip)
         shown = self._active(0, self._peeked(out, after, 1))
         made = self._times(shown, self.activations[2](self.apply, after))
         return [made if self.projection is None else self.projection(made), after]
 
     def _peeked(self, gate: Node, cell: Node, which: int) -> Node:
-        return gate if self.peepholes is None else self._add(gate, self._times(cell, self.peepholes[which]))
+        if self.peepholes is not None:
+            gate = self._add(gate, self._times(cell, self.peepholes[which]))
+        return gate if self.normalized is None else self.normalized(which, gate)
 
 
 def clipped(apply: Apply, value: Node, bound: float | None) -> Node:
@@ -138,10 +156,17 @@ class Sequence2D:
 
     def dense(self, apply: Apply, weight: Node, bias: Node | None) -> Sequence2D:
         """Each step by a dense layer, which takes all at once."""
+
+        def product(rows: Node) -> Node:
+            made = apply(ops.DENSE, rows, weight)
+            return made if bias is None else apply(ops.ADD, made, bias)
+
+        return self.mapped(apply, product)
+
+    def mapped(self, apply: Apply, layer: Callable[[Node], Node]) -> Sequence2D:
+        """Each step by a layer of rows, which takes all at once."""
         samples = self.steps[0].shape[0]
-        rows = self.steps[0] if len(self.steps) == 1 else apply(ops.CONCATENATE, *self.steps, axis=0)
-        made = apply(ops.DENSE, rows, weight)
-        made = made if bias is None else apply(ops.ADD, made, bias)
+        made = layer(self.steps[0] if len(self.steps) == 1 else apply(ops.CONCATENATE, *self.steps, axis=0))
         if len(self.steps) == 1:
             return Sequence2D((made,))
         return Sequence2D(tuple(sliced(apply, made, {0: (at * samples, (at + 1) * samples, 1)}) for at in range(len(self.steps))))
@@ -152,7 +177,14 @@ class Sequence2D:
         return apply(ops.RESHAPE, joined, newshape=(len(self.steps), *self.steps[0].shape))
 
 
-def unrolled(cell: Cell, gates: Sequence2D, held: Sequence[Node], backward: bool) -> tuple[Sequence2D, list[Node]]:
+class Stepping(Protocol):
+    """What makes the states after a step of those before it."""
+
+    def step(self, gates: Node, held: Sequence[Node]) -> list[Node]:
+        """See `Cell.step`."""
+
+
+def unrolled(cell: Stepping, gates: Sequence2D, held: Sequence[Node], backward: bool) -> tuple[Sequence2D, list[Node]]:
     """The hidden values of each step, in the order of the steps, and the states after the last one that is made."""
     states = list(held)
     hidden: list[Node] = []

@@ -29,6 +29,7 @@ def load_model(
     batch: int | None = None,
     states: Mapping[str, str] | None = None,
     input_values: Mapping[str, ArrayLike] | None = None,
+    static_ranges: bool = False,
 ) -> Graph:
     """Return the graph of a model file or of a built-in network (see `built_in_names`).
 
@@ -38,12 +39,14 @@ def load_model(
     one; it also seeds built-in networks. Layers keep the names that they have in the model.
     `states` makes a state of an input and the output that is its next value, by their names; it starts as zeros.
     `input_values` makes constants of inputs of ONNX models, by name, where others, or conditions, depend on their values.
+    `static_ranges` takes layers of ONNX models that find the range of their data at run time (dynamic quantisation) as the float
+    layers that they were made from, which are quantised here as those of any float network.
 
     Raises `ImportModelError` naming file and cause, with every node that cannot be imported.
     """
     if not isinstance(model, (str, PathLike)):
         raise ImportModelError(f"a model is the path of a file or the name of a built-in network, not {type(model).__name__}")
-    graph = _loaded(fspath(model), shapes, params, random_weights, batch, input_values)
+    graph = _loaded(fspath(model), shapes, params, random_weights, batch, input_values, static_ranges)
     if batch is not None:
         try:
             graph = with_batch(graph, batch)
@@ -64,6 +67,7 @@ def _loaded(
     random_weights: int | None,
     batch: int | None,
     input_values: Mapping[str, ArrayLike] | None,
+    static_ranges: bool,
 ) -> Graph:
     # What reads one kind of model takes a while to import, and the others are not needed for it.
     path = Path(name)
@@ -79,9 +83,10 @@ def _loaded(
     if path.suffix == ".onnx":
         from vta.frontend.onnx import load_onnx
 
-        return load_onnx(path, shapes, batch or 1, input_values)
-    if input_values:
-        raise UsageError(f"{name}: input_values are for .onnx files", parameters=("input_values",))
+        return load_onnx(path, shapes, batch or 1, input_values, static_ranges=static_ranges)
+    for option, given in (("input_values", input_values), ("static_ranges", static_ranges)):
+        if given:
+            raise UsageError(f"{name}: {option} are for .onnx files", parameters=(option,))
     if path.suffix == ".tflite":
         from vta.frontend.tflite import load_tflite
 

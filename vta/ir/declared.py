@@ -73,6 +73,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     "vta.ir.ops.quantized.activation": (ops.QNN_LOOKUP, ops.QNN_LEAKY_RELU, ops.QNN_HARD_SWISH),
     "vta.ir.ops.quantized.conv_transpose": (ops.QNN_CONV2D_TRANSPOSE,),
+    "vta.ir.ops.quantized.gates": (ops.QNN_NORMALIZE16, ops.QNN_SIGMOID16, ops.QNN_TANH16),
     "vta.ir.ops.quantized.rows": (ops.QNN_SOFTMAX_TERMS, ops.QNN_SOFTMAX_SHARES, ops.NORMALIZE, ops.QNN_NORMALIZE),
     "vta.ir.ops.quantized.softmax": (ops.QNN_SOFTMAX,),
     "vta.ir.ops.reduce": (ops.MEAN, ops.SUM, ops.PROD, ops.MAX, ops.MIN, ops.ARGMAX, ops.ARGMIN),

@@ -20,7 +20,7 @@ from vta.ir.ops.nn.activation import ClipAttributes
 from vta.ir.ops.nn.conv import Conv2DTransposeAttributes, phase_sums, transposed_weight
 from vta.ir.ops.nn.norm import AxisAttributes
 from vta.ir.ops.nn.pool import SumPool2DAttributes
-from vta.ir.ops.quantized.qnn import ProductAttributes, base_attributes
+from vta.ir.ops.quantized.qnn import ProductAttributes, RequantizeAttributes, base_attributes
 from vta.ir.ops.quantized.rescale import RescaleAttributes
 from vta.support.row_slices import magnitude_sums
 
@@ -33,7 +33,7 @@ _Rule = Callable[[Node, _Known], Array]
 
 _PRODUCTS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.MATMUL2D, ops.QNN_MATMUL, ops.SUM_POOL2D)
 
-_TYPE_LIMITS = {"int8": 128, "uint8": 255, "int32": 2**31}
+_TYPE_LIMITS = {"int8": 128, "uint8": 255, "int16": 2**15, "int32": 2**31}
 
 
 def accumulator_bound(node: Node) -> int:
@@ -178,6 +178,15 @@ def _rescale(node: Node, known: _Known) -> Array:
     return np.asarray(np.right_shift(scaled.astype(np.int64) + 1, per_channel(shift, len(node.shape), 1)) + 1)
 
 
+def _requantize(node: Node, known: _Known) -> Array:
+    """Of a result that is not clipped to int8: a level may be lost to each of two roundings."""
+    attrs = attrs_of(node, RequantizeAttributes)
+    data = magnitudes(node.inputs[0], known) + abs(attrs.input_zero_point)
+    ratio = per_channel(np.asarray(attrs.input_scale, np.float64) / attrs.output_scale, len(node.shape), attrs.axis)
+    levels = np.ceil(data * ratio) + 1 + abs(attrs.output_zero_point)
+    return np.asarray(np.minimum(levels, _TYPE_LIMITS["int32"]).astype(np.int64))
+
+
 def _clip(node: Node, known: _Known) -> Array:
     attrs = attrs_of(node, ClipAttributes)
     limit = min(max(abs(attrs.a_min), abs(attrs.a_max)), _TYPE_LIMITS["int32"])
@@ -205,6 +214,7 @@ _RULES: dict[str, _Rule] = {
     ops.RELU: _through,
     ops.CAST: _through,
     ops.CLIP: _clip,
+    ops.QNN_REQUANTIZE: _requantize,
     ops.RESCALE: _rescale,
     **dict.fromkeys((ops.EXPAND_DIMS, ops.BATCH_FLATTEN, ops.RESHAPE, ops.SQUEEZE, ops.STRIDED_SLICE, ops.TRANSPOSE), _renamed),
 }

@@ -75,11 +75,22 @@ class Tflite:
         return self.tensor(array.shape, dtype, scale, zero, array, axis)
 
     def operator(
-        self, kind: str, inputs: Sequence[int], output: int | Sequence[int], options: str | None = None, **fields: Any
+        self,
+        kind: str,
+        inputs: Sequence[int],
+        output: int | Sequence[int],
+        options: str | None = None,
+        *,
+        intermediates: Sequence[int] = (),
+        **fields: Any,
     ) -> Any:
-        """Add an operator whose options table is called `options`; returns `output`, one tensor or several."""
+        """Add an operator whose options table is called `options`; returns `output`, one tensor or several.
+
+        `intermediates` are tensors that say how values inside the operator stand for real numbers.
+        """
         outputs = [output] if isinstance(output, int) else list(output)
-        self.operators.append({"kind": kind, "inputs": inputs, "outputs": outputs, "options": options, "fields": fields})
+        made = {"kind": kind, "inputs": inputs, "outputs": outputs, "options": options, "fields": fields}
+        self.operators.append({**made, "intermediates": intermediates})
         return output
 
     def custom(self, code: str, inputs: Sequence[int], outputs: Sequence[int], options: dict[str, Any]) -> None:
@@ -174,7 +185,10 @@ def _operator(builder: Builder, operator: dict[str, Any], code: int) -> int:
         options = getattr(tflite, f"{name}End")(builder)
     inputs, outputs = _ints(builder, operator["inputs"]), _ints(builder, operator["outputs"])
     custom = builder.CreateNumpyVector(np.frombuffer(operator["custom"], np.uint8)) if "custom" in operator else None
+    intermediates = _ints(builder, operator["intermediates"]) if operator["intermediates"] else None
     tflite.OperatorStart(builder)
+    if intermediates is not None:
+        tflite.OperatorAddIntermediates(builder, intermediates)
     if custom is not None:
         tflite.OperatorAddCustomOptions(builder, custom)
     tflite.OperatorAddOpcodeIndex(builder, code)

@@ -16,6 +16,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import Problem, UnsupportedNodeError, faults_of, unsupported_nodes
 from vta.frontend._files import read_bytes
 from vta.frontend.onnx.converters import CONVERTERS
+from vta.frontend.onnx.dynamic import with_real_products
 from vta.frontend.onnx.external import check_external
 from vta.frontend.onnx.inputs import fixed_inputs, model_inputs
 from vta.frontend.onnx.known import evaluated
@@ -43,6 +44,8 @@ def load_onnx(
     shapes: Mapping[str, Shape] | None = None,
     batch: int = 1,
     input_values: Mapping[str, ArrayLike] | None = None,
+    *,
+    static_ranges: bool = False,
 ) -> Graph:
     """Return the graph of an `.onnx` file; see `import_onnx`."""
     try:
@@ -50,7 +53,7 @@ def load_onnx(
     except (DecodeError, ValueError) as error:
         raise ImportModelError(f"{path}: not an ONNX file, or truncated: {error}") from None
     check_external(model, path)
-    return import_onnx(model, shapes, path, path.parent, batch, input_values)
+    return import_onnx(model, shapes, path, path.parent, batch, input_values, static_ranges=static_ranges)
 
 
 def import_onnx(
@@ -60,18 +63,23 @@ def import_onnx(
     folder: Path | None = None,
     batch: int = 1,
     input_values: Mapping[str, ArrayLike] | None = None,
+    *,
+    static_ranges: bool = False,
 ) -> Graph:
     """Return the graph of an ONNX model of any operator set; its layers are named as the nodes of the model.
 
     It may be float, or quantised with QDQ, QLinear or integer operators; uint8 values are held as int8, less 128. A node
     without a name is called by its kind and position. Functions of the model are put in the place of their calls. `shapes`
     overrides the shapes of inputs; an open batch (the first dimension) is `batch` without, another open dimension must be given.
-    An input of `input_values` is a constant of this value, as a condition may need it.
+    An input of `input_values` is a constant of this value, as a condition may need it. With `static_ranges` layers that find the
+    range of their data at run time are the float layers that they were made from (`vta.frontend.onnx.dynamic`).
     Raises `ImportModelError` naming the node, or all nodes that cannot be imported.
     """
     with faults_of(str(path)):
         opset = _opset(model, path)
         network = inlined(model, path).graph
+        if static_ranges:
+            network = with_real_products(network, folder)
         order = nodes_in_order(network, path)
         stored = {tensor.name for tensor in network.initializer}
         fixed = fixed_inputs(network.input, input_values or {}, path)

@@ -65,6 +65,7 @@ class _QuantizationField:
 
 class _OperatorField:
     OPCODE_INDEX, INPUTS, OUTPUTS, BUILTIN_OPTIONS_TYPE, BUILTIN_OPTIONS, CUSTOM_OPTIONS = range(4, 16, 2)
+    INTERMEDIATES = 20
 
 
 class _CodeField:
@@ -116,6 +117,8 @@ class OperatorRecord:
     """The options table of the operator's kind, or None."""
     custom: bytes = b""
     """The options of an operator that is not TFLite's own."""
+    intermediates: tuple[int, ...] = ()
+    """Tensors that say how values inside the operator stand for real numbers."""
 
 
 @dataclass(frozen=True)
@@ -288,8 +291,10 @@ def _operator(tables: _Tables, table: FlatTable, index: int, tensors: int) -> Op
     inputs, outputs = table.numbers(_OperatorField.INPUTS), table.numbers(_OperatorField.OUTPUTS)
     _check_indices(inputs, -1, tensors, f"operator {index} ({kind})")
     _check_indices(outputs, 0, tensors, f"operator {index} ({kind})")
+    intermediates = table.numbers(_OperatorField.INTERMEDIATES)
+    _check_indices(intermediates, 0, tensors, f"operator {index} ({kind})")
     custom = table.array(_OperatorField.CUSTOM_OPTIONS, np.uint8).tobytes()
-    return OperatorRecord(kind, inputs, outputs, _options(table), custom)
+    return OperatorRecord(kind, inputs, outputs, _options(table), custom, intermediates)
 
 
 def _options(table: FlatTable) -> Any:

@@ -14,6 +14,7 @@ from vta.frontend._layers import like, sliced
 from vta.frontend._recurrent import Activation, LstmCell, RnnCell, Sequence2D, clipped, unrolled
 from vta.frontend._states import Variable
 from vta.frontend.tflite.converters._fused import activated
+from vta.frontend.tflite.converters._integer_lstm import LstmTensors, gate_products, integer_cell
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
 from vta.frontend.tflite.schema import schema
 from vta.ir import names as ops
@@ -33,7 +34,20 @@ _FUNCTIONS: dict[int, Activation] = {
 }
 _INPUT_WEIGHTS, _RECURRENT_WEIGHTS, _PEEPHOLES, _BIASES = (1, 2, 3, 4), (5, 6, 7, 8), (9, 10, 11), (12, 13, 14, 15)
 """Of the input, forget, cell and output gates; peepholes have none for the cell."""
-_PROJECTION, _PROJECTION_BIAS, _OUTPUT_STATE, _CELL_STATE, _NORMS = 16, 17, 18, 19, range(20, 24)
+_LEAST_VARIANCE = 1e-8
+"""Added to that of sums that are normalised."""
+_PROJECTION, _PROJECTION_BIAS, _OUTPUT_STATE, _CELL_STATE, _NORMS = 16, 17, 18, 19, (20, 21, 22, 23)
+_TENSORS = LstmTensors(
+    _INPUT_WEIGHTS,
+    _RECURRENT_WEIGHTS,
+    _PEEPHOLES,
+    _BIASES,
+    _NORMS,
+    _PROJECTION,
+    _PROJECTION_BIAS,
+    _OUTPUT_STATE,
+    _CELL_STATE,
+)
 
 
 def _variable(node: Operation, index: int) -> Variable:
@@ -94,13 +108,17 @@ def _rnn(node: Operation) -> Node:
 
 
 def _lstm(node: Operation) -> Node:
-    """Of the full kernel, with or without an input gate, peepholes and projection."""
-    _float_only(node)
-    _check_kernel(node)
+    """Of the full kernel, with or without an input gate, peepholes, layer normalisation and projection."""
+    if node.arity < _CELL_STATE + 1:
+        raise UnsupportedNodeError(f"the basic kernel, with {node.arity} inputs; the full one, with 20 or more, is imported")
     sequence = node.record.kind != "LSTM"
     time_major = sequence and bool(node.option("TimeMajor"))
+    if node.tensor().dtype == "int8":
+        return _integer_lstm(node, time_major)
+    _float_only(node)
     hidden, cell_state = _variable(node, _OUTPUT_STATE), _variable(node, _CELL_STATE)
     coupled = not node.has(_INPUT_WEIGHTS[0])
+    normalized = node.has(_NORMS[1])
     activation = _activation(node)
     cell_clip = node.option("CellClip")
     cell = LstmCell(
@@ -112,17 +130,20 @@ def _lstm(node: Operation) -> Node:
         coupled,
         lambda made: _projected(node, made),
         cell_clip if cell_clip > 0 else None,
+        (lambda which, sums: _normalized(node, which, sums, coupled)) if normalized else None,
     )
-    gates = _steps(node, time_major).dense(node.apply, _gates(node, _INPUT_WEIGHTS, coupled), _gates(node, _BIASES, coupled))
+    biases = None if normalized else _gates(node, _BIASES, coupled)
+    gates = _steps(node, time_major).dense(node.apply, _gates(node, _INPUT_WEIGHTS, coupled), biases)
     made, (hidden.now, cell_state.now) = unrolled(cell, gates, [hidden.now, cell_state.now], backward=False)
     return _as_output(node, made, time_major)
 
 
-def _check_kernel(node: Operation) -> None:
-    if node.arity < _CELL_STATE + 1:
-        raise UnsupportedNodeError(f"the basic kernel, with {node.arity} inputs; the full one, with 20 or more, is imported")
-    if any(node.has(index) for index in _NORMS):
-        raise UnsupportedNodeError("layer normalization inside")
+def _integer_lstm(node: Operation, time_major: bool) -> Node:
+    cell = integer_cell(node, _TENSORS)
+    gates = gate_products(node, _TENSORS, _steps(node, time_major))
+    hidden, cell_state = _variable(node, _OUTPUT_STATE), _variable(node, _CELL_STATE)
+    made, (hidden.now, cell_state.now) = unrolled(cell, gates, [hidden.now, cell_state.now], backward=False)
+    return _as_output(node, made, time_major)
 
 
 def _gates(node: Operation, indices: Sequence[int], coupled: bool) -> Node:
@@ -142,6 +163,18 @@ def _peepholes(node: Operation, coupled: bool) -> tuple[Node, Node, Node] | None
         return None
     first = node.apply(ops.NEGATIVE, _weight(node, forget)) if coupled else _weight(node, into)
     return first, _weight(node, out), _weight(node, forget)
+
+
+def _normalized(node: Operation, which: int, sums: Node, coupled: bool) -> Node:
+    """Sums of a gate of mean 0 and variance 1, weighted, biases added; those of the negative forget gate are its own, negated."""
+    apply = node.apply
+    place = (1 if coupled else 0, 3, 1, 2)[which]
+    weight, bias = (_weight(node, part[place]) for part in (_NORMS, _BIASES))
+    bias = apply(ops.NEGATIVE, bias) if coupled and which == 0 else bias
+    centered = apply(ops.SUBTRACT, sums, apply(ops.MEAN, sums, axis=(1,), keepdims=True))
+    variance = apply(ops.MEAN, apply(ops.MULTIPLY, centered, centered), axis=(1,), keepdims=True)
+    deviation = apply(ops.SQRT, apply(ops.ADD, variance, like(_LEAST_VARIANCE, variance)))
+    return apply(ops.ADD, apply(ops.MULTIPLY, apply(ops.DIVIDE, centered, deviation), weight), bias)
 
 
 def _projected(node: Operation, made: Node) -> Node:

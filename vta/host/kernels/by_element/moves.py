@@ -14,6 +14,7 @@ from vta.host.loop.expression import Expr, binary, cast, const, index, select
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.matmul import GroupsAttributes
+from vta.ir.ops.quantized.gates import GateAttributes
 from vta.ir.ops.shape import (
     ConcatenateAttributes,
     PadAttributes,
@@ -211,5 +212,15 @@ def _lookup(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -
 
     def at(point: Point) -> Expr:
         return table.at((Coordinate(binary("add", cast(data.at(point), "int64"), index(128))),))
+
+    return Value(node.shape, node.dtype, at)
+
+
+@pointwise(ops.QNN_SIGMOID16, ops.QNN_TANH16)
+def _gate(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    table = make_constant(attrs_of(node, GateAttributes).table(node.op))
+
+    def at(point: Point) -> Expr:
+        return table.at((Coordinate(binary("add", cast(inputs[0].at(point), "int64"), index(1 << 15))),))
 
     return Value(node.shape, node.dtype, at)
