@@ -25,6 +25,7 @@ from vta.cli.options import (
 )
 from vta.cli.running.cycles import add_cycle_device, check_cycle_options
 from vta.cli.running.remote import add_remote, check_remote_options
+from vta.cli.running.stage_clock import StageClock
 from vta.cli.terminal.output import Output, count, warn_of_scales
 
 if TYPE_CHECKING:
@@ -123,7 +124,8 @@ def _run(options: argparse.Namespace) -> None:
         check_cycle_options(options)
     output = Output(options.json)
     start = time.perf_counter()
-    with ExitStack() as stack, output.progress() as progress:
+    with ExitStack() as stack, output.progress() as shown:
+        progress = StageClock(shown)
         progress("importing")
         stored = load_dataset(options.data)
         data = _first(stored, options.limit, output)
@@ -142,6 +144,7 @@ def _run(options: argparse.Namespace) -> None:
             options.host = "llvm"
         with open_module_device(options, compiled.hw, progress) as device, device.load(compiled) as module:
             evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress, trained)
+            progress.end()
     print_accuracy(evaluation, output, "as it was quantised" if ready else "float")
     _print_outputs(evaluation, output)
     layers = _layers(options, graph, stored, calibration, output) if options.layers else None
@@ -153,6 +156,7 @@ def _run(options: argparse.Namespace) -> None:
             "cycles": evaluation.cycles,
             "outputs": [_plain(row) for row in evaluation.outputs],
             "seconds": time.perf_counter() - start,
+            "stages": {"seconds": progress.seconds, "cpu_seconds": progress.cpu_seconds},
             **({} if layers is None else {"layers": layers}),
         }
     )
