@@ -26,7 +26,7 @@ PREPROCESSING = (
     *("--layout", "NHWC", "--scale", "255"),
     *("--mean", "0.4914,0.4822,0.4465", "--std", "0.2023,0.1994,0.2010"),
 )
-LIMIT_SECONDS = 900
+LIMIT_SECONDS = 1800
 HERE = Path(__file__).resolve().parents[1]
 
 
