@@ -146,7 +146,10 @@ class Module(LoadedModule):
         with ExitStack() as twins:
             workers = [self]
             for _ in range(min(cores(), chunks.count) - 1 if self._is_shared() else 0):
-                device = own.twin()
+                try:
+                    device = own.twin()
+                except MemoryError:
+                    break
                 twins.callback(device.close)
                 workers.append(twins.enter_context(self._loaded_on(device)))
             outputs = chunks.map([worker.run_samples for worker in workers], counted)

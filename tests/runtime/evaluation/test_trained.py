@@ -56,8 +56,11 @@ def test_it_stops_when_nobody_waits(monkeypatch):
         tick(self, done)
 
     monkeypatch.setattr(TrainedPass, "_tick", held)
-    with TrainedPass(NET, DATA, PLAIN) as found:
-        pass
+    found = TrainedPass(NET, DATA, PLAIN)
+    found._stopped.set()
     entered.set()
+    with found:
+        pass
+    assert not found._thread.is_alive()
     with pytest.raises(CancelledError, match="stopped after 1 samples"):
         found.outputs()

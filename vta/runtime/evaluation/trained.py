@@ -18,6 +18,8 @@ from vta.runtime.values.chunks import cores
 __all__ = ["TrainedPass", "trained_pass"]
 
 Array = NDArray[Any]
+_LIMIT_SECONDS = 60.0
+"""Of the wait for a thread that is to stop, which it does after a few samples."""
 
 
 def trained_pass(graph: Graph, data: Dataset, options: Preprocessing) -> TrainedPass | None:
@@ -32,13 +34,16 @@ class TrainedPass:
         self._given = graph, data, options
         self._stopped = threading.Event()
         self._found: Future[tuple[list[Array], float]] = Future()
-        threading.Thread(target=self._run, name="vta-trained", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="vta-trained", daemon=True)
+        self._thread.start()
 
     def __enter__(self) -> TrainedPass:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stopped.set()
+        # A process must not end while kernels are compiled.
+        self._thread.join(_LIMIT_SECONDS)
 
     def outputs(self) -> tuple[list[Array], float]:
         """Wait for the outputs of all samples, and the seconds that they took. Raises as `evaluate_top1` does."""
