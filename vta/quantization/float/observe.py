@@ -15,14 +15,11 @@ from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate
 from vta.ir.transforms.batch import batch_size, with_batch
 from vta.ir.transforms.wide import evaluate_alike, samples_at_once
-from vta.support.beside import called_beside
 
 __all__ = ["Observer", "observed_batches", "outputs_of_batches"]
 
 Array = NDArray[Any]
 _MOST_TOGETHER = 32
-_WORTH_A_THREAD = 1 << 18
-"""Bytes of the largest value from which on observers look at values while the next are computed."""
 
 
 class Observer(Protocol):
@@ -71,17 +68,7 @@ def _joined(batches: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
 
 
 def _evaluate_together(graph: Graph, wide: Graph, batches: Sequence[Mapping[str, Array]], observers: Sequence[Observer]) -> None:
-    joined = _joined(batches)
-
-    def show(seen: tuple[Node, Array]) -> None:
-        _show_all(observers, *seen, len(batches))
-
-    largest = max((node.type.nbytes for node in wide.calls()), default=0)
-    if largest < _WORTH_A_THREAD:
-        evaluate_alike(graph, wide, joined, lambda node, value: show((node, value)))
-        return
-    with called_beside(show) as show_beside:
-        evaluate_alike(graph, wide, joined, lambda node, value: show_beside((node, value)))
+    evaluate_alike(graph, wide, _joined(batches), lambda node, value: _show_all(observers, node, value, len(batches)))
 
 
 def _show_all(observers: Sequence[Observer], node: Node, value: Array, batches: int) -> None:
