@@ -47,6 +47,28 @@ int32_t vta_functional_begin(vta_functional *engine, const vta_functional_job *j
 /* Goes on for about `budget` multiply-accumulates of work, so that a caller can bound the time of one call. */
 int32_t vta_functional_step(vta_functional *engine, uint64_t budget);
 
+/* Bytes of device memory that each sample has its own of. */
+typedef struct {
+  uint64_t address;
+  uint64_t bytes;
+  uint8_t *values; /* of all samples, one after the other */
+} vta_functional_values;
+
+/* Samples that one job is run for, each from a reset. */
+typedef struct {
+  const vta_functional_values *inputs; /* copied to device memory before a run; they must lie inside of it */
+  uint32_t input_count;
+  const vta_functional_values *outputs; /* copied from there after it */
+  uint32_t output_count;
+  uint64_t samples;
+  uint64_t done;  /* 0 at first; samples whose outputs are there */
+  int32_t begun; /* 0 at first; 1 while the run of a sample goes on */
+} vta_functional_samples;
+
+/* Goes on with the samples for about `budget` multiply-accumulates of work. Counters are those of the last run that was begun. */
+int32_t vta_functional_step_samples(vta_functional *engine, const vta_functional_job *job, vta_functional_samples *samples,
+                                    uint64_t budget);
+
 /* Text of the last failure. */
 const char *vta_functional_error(const vta_functional *engine);
 

@@ -31,6 +31,17 @@ void vta_host_threads_destroy(vta_host_threads *threads);
 void vta_host_run(const vta_host_call *calls, int64_t count, void *const *table, vta_host_threads *threads,
                   int64_t *nanoseconds);
 
+/* A buffer of which each sample has its own: how far it is from one to the next. */
+typedef struct {
+  int32_t place; /* in the table */
+  int64_t bytes;
+} vta_host_stride;
+
+/* Runs the calls for so many samples, one after the other, on this thread; others may run other samples at the same time. The
+   table has the buffers of the first one. After each sample the buffers of `strides` move on, in the table. */
+void vta_host_run_samples(const vta_host_call *calls, int64_t count, void **table, const vta_host_stride *strides,
+                          int64_t moving, int64_t samples);
+
 #ifdef __cplusplus
 }
 #endif

@@ -165,7 +165,9 @@ def test_eval_prints_the_keys_that_scripts_rely_on(files, capsys):
     assert figures["top1"]["interpreter"] == figures["top1"]["device"]
     assert figures["top1"]["device"] >= figures["top1"]["float"] - 0.01
     assert figures["bit_exact"] is True
-    assert figures["seconds"] > 0
+    stages = ["importing", "quantising", "compiling", "float", "interpreter", "device"]
+    assert [list(figures["stages"][kind]) for kind in ("seconds", "cpu_seconds")] == [stages, stages]
+    assert figures["seconds"] >= sum(figures["stages"]["seconds"].values()) > 0
 
 
 def test_eval_takes_other_layouts_and_calibrates_on_the_data_itself(files, capsys):

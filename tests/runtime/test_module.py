@@ -11,7 +11,9 @@ from vta.errors import ArtifactError, DeviceError, GraphError, UsageError
 from vta.ir.graph import Graph
 from vta.isa import AluOp
 from vta.runtime.compiled_module import load, save
+from vta.runtime.host_part.host_options import HostOptions
 from vta.runtime.module import Module
+from vta.runtime.values import chunks
 
 
 @pytest.fixture(params=[0, 1], ids=["1x16", "2x16"])
@@ -61,6 +63,34 @@ def test_any_number_of_samples(loaded, sampler, count):
     np.testing.assert_array_equal(report.outputs[0], expected)
     assert report.device_runs == len(ticks) == -(-count // 2)
     assert ticks[-1] == count
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_cores_share_many_samples(hw, module_builder, sampler, monkeypatch, compiled):
+    monkeypatch.setattr(chunks, "_MOST_RUNS", 2)
+    monkeypatch.setattr("vta.runtime.module.cores", lambda: 3)
+    inputs, expected = sampler(23)
+    ticks = []
+    with Module(module_builder(hw), SimDevice(hw), host=HostOptions(compiled=compiled)) as module:
+        report = module.run_batches(inputs, tick=ticks.append)
+        assert module.device.status().runs < report.device_runs == len(ticks) == 12
+    np.testing.assert_array_equal(report.outputs[0], expected)
+    assert ticks == [*range(2, 24, 2), 23]
+
+
+def test_a_device_made_of_the_simulator_runs_each_sample(hw, module_builder, sampler):
+    class Counting(SimDevice):
+        runs = 0
+
+        def run(self, *arguments):
+            self.runs += 1
+            return super().run(*arguments)
+
+    inputs, expected = sampler(5)
+    device = Counting(hw)
+    with Module(module_builder(hw), device) as module:
+        np.testing.assert_array_equal(module.run_batches(inputs).outputs[0], expected)
+    assert device.runs == 3
 
 
 def test_from_a_file(hw, module_builder, sampler, tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from vta.config.hardware import HardwareConfig
-from vta.tile.packing import pack, packed_nbytes, packed_shape, planes_of, unpack
+from vta.tile.packing import pack, pack_samples, packed_nbytes, packed_shape, planes_of, unpack, unpack_samples
 
 
 def hardware(log_batch: int = 0, log_block: int = 4) -> HardwareConfig:
@@ -93,3 +93,14 @@ def test_what_cannot_be_packed_is_refused():
         pack(np.zeros(3, np.int8), hw)
     with pytest.raises(ValueError, match=r"has 16 bytes, got 15"):
         unpack(np.zeros(15, np.uint8), (1, 3), "int8", hw)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32"])
+@pytest.mark.parametrize("shape", [(2, 5, 3, 4), (1, 16, 2, 2), (4, 33), (3, 20)])
+@pytest.mark.parametrize("log_batch", [0, 1])
+def test_samples_are_packed_each_by_itself(log_batch, shape, dtype):
+    hw = hardware(log_batch)
+    samples = np.random.default_rng(0).integers(-99, 99, (3, *shape)).astype(dtype)
+    packed = pack_samples(samples, hw)
+    np.testing.assert_array_equal(packed, [pack(sample, hw) for sample in samples])
+    np.testing.assert_array_equal(unpack_samples(packed, shape, dtype, hw), samples)

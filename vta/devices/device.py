@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field, fields
 from enum import Enum
@@ -30,6 +30,7 @@ __all__ = [
     "ProgrammableDevice",
     "RunOptions",
     "RunResult",
+    "SampleDevice",
     "Tokens",
     "UnitCycles",
 ]
@@ -257,6 +258,33 @@ class Device(Protocol):
 
     def close(self) -> None:
         """Give up the device and its memory, after what another thread does with it; closing again does nothing."""
+
+
+@runtime_checkable
+class SampleDevice(Device, Protocol):
+    """A device that goes on from sample to sample by itself, and of which there may be more."""
+
+    @property
+    def runs_samples(self) -> bool:
+        """Whether `run_samples` does all that `run` does: what is made of such a device may do more in a run."""
+
+    def twin(self) -> SampleDevice:
+        """Another device like this one, with memory of its own."""
+
+    def run_samples(
+        self,
+        stream: NDArray[np.uint8],
+        samples: int,
+        inputs: Sequence[tuple[int, NDArray[np.uint8]]],
+        outputs: Sequence[tuple[int, int]],
+        options: RunOptions = DEFAULT_OPTIONS,
+    ) -> list[NDArray[np.uint8]]:
+        """Run a stream for so many samples, each as by `write`, `run` and `read`; little is done between them.
+
+        `inputs` are an address and the bytes of all samples, (samples, bytes), `outputs` addresses and bytes of a sample; returns
+        each output of all samples, (samples, bytes). Each run starts from a reset, and a time limit is that of each. Raises as
+        `run`; outputs of samples that ran before are lost then.
+        """
 
 
 @dataclass(frozen=True)

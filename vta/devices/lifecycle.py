@@ -67,10 +67,10 @@ class Lifecycle:
             yield was_open
 
     @contextmanager
-    def run(self) -> Iterator[None]:
-        """Count a run, and remember the error if it fails."""
+    def run(self, runs: int = 1) -> Iterator[None]:
+        """Count so many runs, and remember the error if they fail."""
         with self.using():
-            self._runs += 1
+            self._runs += runs
             self._error = "the run was interrupted"
             try:
                 yield

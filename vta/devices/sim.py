@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from enum import IntEnum
 from typing import Any
@@ -135,6 +136,47 @@ class SimDevice:
         with self._life.run():
             return self._execute(stream, options)
 
+    @property
+    def runs_samples(self) -> bool:
+        """See `SampleDevice.runs_samples`."""
+        return type(self) is SimDevice
+
+    def twin(self) -> SimDevice:
+        """See `SampleDevice.twin`."""
+        return SimDevice(self.hw, self.memory_bytes, Kernel[self.kernel.upper()])
+
+    def run_samples(
+        self,
+        stream: NDArray[np.uint8],
+        samples: int,
+        inputs: Sequence[tuple[int, NDArray[np.uint8]]],
+        outputs: Sequence[tuple[int, int]],
+        options: RunOptions = DEFAULT_OPTIONS,
+    ) -> list[NDArray[np.uint8]]:
+        """See `SampleDevice.run_samples`."""
+        given = [(address, np.ascontiguousarray(values).reshape(samples, -1).view(np.uint8)) for address, values in inputs]
+        made = [(address, np.empty((samples, nbytes), np.uint8)) for address, nbytes in outputs]
+        with self._life.run(runs=samples):
+            for address, values in (*given, *made):
+                self._pool.check(address, values.shape[1])
+            for address, values in given:
+                self._written[address // _GRAIN : -(-(address + values.shape[1]) // _GRAIN)] = 1
+            code = stream_of(stream, options)
+            job = _job(code, options, self._dram, self._written)
+            all_in, all_out = _values_of(given), _values_of(made)
+            state = {"inputs": all_in, "input_count": len(given), "outputs": all_out, "output_count": len(made)}
+            native = ffi.new("vta_functional_samples *", {**state, "samples": samples})
+            limit = options.limit_seconds
+            status, done = lib.VTA_MORE, -1
+            while status == lib.VTA_MORE:
+                if native.done > done:
+                    done, deadline = native.done, None if limit is None else time.monotonic() + limit
+                elif deadline is not None and time.monotonic() > deadline:
+                    raise self._out_of_time(limit)
+                status = lib.vta_functional_step_samples(self._engine, job, native, _STEP_MACS)
+            self._check(status)
+        return [values for _, values in made]
+
     def _execute(self, stream: NDArray[np.uint8], options: RunOptions, rank: NDArray[np.int64] | None = None) -> RunResult:
         """Run; of the ready units, the one with the instruction of the lowest rank, shape (n,), goes on each time."""
         given = stream_of(stream, options)
@@ -160,8 +202,15 @@ class SimDevice:
         while status == lib.VTA_MORE:
             status = lib.vta_functional_step(self._engine, _STEP_MACS)
             if status == lib.VTA_MORE and deadline is not None and time.monotonic() > deadline:
-                done = self._counters(-1).instructions
-                raise TimeLimitError(f"time limit: not done after {limit_seconds} s; {done} instructions executed")
+                raise self._out_of_time(limit_seconds)
+        self._check(status)
+
+    def _out_of_time(self, limit_seconds: float | None) -> TimeLimitError:
+        done = self._counters(-1).instructions
+        return TimeLimitError(f"time limit: not done after {limit_seconds} s; {done} instructions executed")
+
+    def _check(self, status: int) -> None:
+        """Raise `DeviceError` if a run has failed."""
         if status == lib.VTA_FAILED:
             raise DeviceError(ffi.string(lib.vta_functional_error(self._engine)).decode())
 
@@ -172,6 +221,14 @@ class SimDevice:
         counts = ffi.new("uint64_t[4]")
         lib.vta_functional_get_tokens(self._engine, counts)
         return Tokens(*(int(count) for count in counts))
+
+
+def _values_of(values: Sequence[tuple[int, NDArray[np.uint8]]]) -> Any:
+    """Where values of all samples lie, and where in device memory those of one do, as the core takes them."""
+    native = ffi.new("vta_functional_values[]", len(values))
+    for target, (address, array) in zip(native, values, strict=True):
+        target.address, target.bytes, target.values = address, array.shape[1], ffi.from_buffer("uint8_t[]", array)
+    return native
 
 
 def _job(given: NativeStream, options: RunOptions, dram: NDArray[np.uint8], written: NDArray[np.uint8]) -> Any:

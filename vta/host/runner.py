@@ -127,9 +127,9 @@ class PlanRunner:
         outputs = [made[at].array.reshape(shape) for at, shape in self._shown]
         for at, source, shape in self._given:
             outputs.insert(at, inputs[source].reshape(shape))
-        self._benches.append(bench)
         if self.plan.checks:
             self._check(bench)
+        self._benches.append(bench)
         return outputs, seconds
 
     def _check(self, bench: _Bench) -> None:
@@ -141,6 +141,43 @@ class PlanRunner:
             if (said := check.outside(low, high)) is not None:
                 raise GraphError(said)
 
+    def run_samples(self, inputs: Sequence[Array], samples: int) -> list[Array]:
+        """Return the plan's outputs for so many samples, with the bits that `run` gives for each.
+
+        It is one native call on this thread; other threads may run other samples. These lie along an axis before those of the
+        plan; an input without it goes with all of them. Kernels whose operands are looked at after each run are called for one
+        sample at a time.
+        """
+        if self.plan.checks:
+            return self._run_one_by_one(inputs, samples)
+        table, _arena = self._new_table()
+        moving: list[tuple[int, int]] = []
+        given = [np.ascontiguousarray(array) for array in inputs]
+        for item, array in zip(self.plan.inputs, given, strict=True):
+            table[item.place] = ffi.from_buffer(array)
+            if array.ndim > len(item.shape):
+                moving.append((item.place, array.nbytes // samples))
+        made = [np.empty((samples, *item.shape), item.dtype) for item in self._made]
+        for item, array in zip(self._made, made, strict=True):
+            table[item.place] = ffi.from_buffer(array)
+            moving.append((item.place, array.nbytes // samples))
+        strides = ffi.new("vta_host_stride[]", moving)
+        lib.vta_host_run_samples(self._calls, len(self._places), table, strides, len(moving), samples)
+        outputs = [made[at].reshape(samples, *shape) for at, shape in self._shown]
+        for at, source, shape in self._given:
+            alike = given[source].ndim == len(self.plan.inputs[source].shape)
+            value = np.broadcast_to(given[source], (samples, *given[source].shape)) if alike else given[source]
+            outputs.insert(at, value.reshape(samples, *shape))
+        return outputs
+
+    def _run_one_by_one(self, inputs: Sequence[Array], samples: int) -> list[Array]:
+        ranks = [len(item.shape) for item in self.plan.inputs]
+        made = [
+            self.run([np.asarray(array[at]) if array.ndim > rank else array for array, rank in zip(inputs, ranks, strict=True)])[0]
+            for at in range(samples)
+        ]
+        return [np.stack(values) for values in zip(*made, strict=True)]
+
     def _seconds(self, taken: list[int]) -> list[float]:
         """Of each kernel, the time of its calls, from that of each call in nanoseconds."""
         totals = dict.fromkeys(self._kernels, 0.0)
@@ -149,6 +186,14 @@ class PlanRunner:
         return list(totals.values())
 
     def _new_bench(self) -> _Bench:
+        table, arena = self._new_table()
+        nanoseconds = np.zeros(len(self.plan.calls), np.int64)
+        bench = _Bench(table, arena, nanoseconds, ffi.from_buffer("int64_t[]", nanoseconds), [])
+        bench.made.extend(self._new_memory(at, table) for at in range(len(self._made)))
+        return bench
+
+    def _new_table(self) -> tuple[Any, Array]:
+        """A table with the addresses of constants, and of places in an arena, which is to be kept with it."""
         arena = np.empty(self.plan.arena_bytes + _ALIGNMENT, np.uint8)
         start = address(arena) + -address(arena) % _ALIGNMENT
         table = ffi.new("void *[]", len(self.plan.table))
@@ -157,10 +202,7 @@ class PlanRunner:
                 table[at] = ffi.cast("void *", start + place.at)
             elif place.kind == "constant":
                 table[at] = ffi.cast("void *", address(self._constants[place.at]))
-        nanoseconds = np.zeros(len(self.plan.calls), np.int64)
-        bench = _Bench(table, arena, nanoseconds, ffi.from_buffer("int64_t[]", nanoseconds), [])
-        bench.made.extend(self._new_memory(at, table) for at in range(len(self._made)))
-        return bench
+        return table, arena
 
     def _new_memory(self, at: int, table: Any) -> _OutputMemory:
         """Memory that nobody has, for what is made; its address is put into the table."""

@@ -159,14 +159,19 @@ class LoadedModule(ABC):
     def run_batches(self, inputs: Inputs | None = None, /, *, tick: Tick | None = None, **named: ArrayLike) -> BatchReport:
         """Run on any number of samples, as many at a time as the module was compiled for.
 
-        Samples lie along the first axis. `tick` is called with the number of samples done. Raises like `run`, and `UsageError` if
+        Samples lie along the first axis. `tick` is called with the number of samples done. On the functional simulator the cores
+        of this machine share the samples. Raises like `run`, and `UsageError` if
         inputs hold different numbers of samples, or the network has states: its samples are frames.
         """
         self.check_open()
         if self.compiled.graph.states:
             raise UsageError(f"{self.compiled.graph.name} keeps state {self.compiled.graph.states[0].name!r}: run it by frames")
         start = time.perf_counter()
-        samples = named_inputs(self.compiled.graph, inputs, named)
+        outputs, runs, cycles = self._run_all(named_inputs(self.compiled.graph, inputs, named), tick)
+        return BatchReport(Outputs(outputs, self.output_names()), runs, time.perf_counter() - start, cycles)
+
+    def _run_all(self, samples: Mapping[str, Array], tick: Tick | None) -> tuple[list[Array], int, int | None]:
+        """The outputs for many samples, the device runs that these took, and the cycles, on devices that count them."""
         settings = RunSettings(times=False)
         runs = 0
         cycles: list[int] = []
@@ -182,8 +187,7 @@ class LoadedModule(ABC):
             outputs = map_samples(run, samples, tick)
         else:
             outputs = map_batches(run, samples, batch_size(self.compiled.graph), tick)
-        seconds = time.perf_counter() - start
-        return BatchReport(Outputs(outputs, self.output_names()), runs, seconds, sum(cycles) if cycles else None)
+        return outputs, runs, sum(cycles) if cycles else None
 
     def _run_from_state(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
         """From the states that the module keeps."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.region_program import OperatorRecord, RegionProgram, TensorBinding
-from vta.devices.device import Device, RunOptions, RunResult
-from vta.tile.packing import pack, packed_image_shape, packed_nbytes, unpack
+from vta.devices.device import Device, RunOptions, RunResult, SampleDevice
+from vta.tile.packing import pack, pack_samples, packed_image_shape, packed_nbytes, unpack, unpack_samples
 
 __all__ = ["LoadedRegion"]
 
@@ -69,6 +69,35 @@ class LoadedRegion:
     def run(self, options: RunOptions, by_operator: bool = True) -> RunResult:
         """Run the whole program on the inputs that were written; counters are kept for each operator if wanted."""
         return self._device.run(self._stream, self._counting(options) if by_operator else options)
+
+    def run_samples(
+        self,
+        device: SampleDevice,
+        inputs: Sequence[tuple[TensorBinding, NDArray[Any], bool]],
+        outputs: Sequence[tuple[TensorBinding, bool]],
+        samples: int,
+        options: RunOptions,
+    ) -> list[NDArray[Any]]:
+        """Run the whole program for so many samples on the device that the region is loaded on; returns its outputs.
+
+        Samples lie along an axis before those of one. Of each binding it is said whether the value lies as on the device.
+        """
+        given = [
+            (self._place(binding), array.reshape(samples, -1).view(np.uint8) if packed else pack_samples(array, self._hw))
+            for binding, array, packed in inputs
+        ]
+        wanted = [(self._place(binding), packed_nbytes(binding.node.shape, self._hw, binding.planes)) for binding, _ in outputs]
+        made = device.run_samples(self._stream, samples, given, wanted, options)
+        return [self._values(data, binding, packed) for data, (binding, packed) in zip(made, outputs, strict=True)]
+
+    def _place(self, binding: TensorBinding) -> int:
+        return self._address + self._offsets[binding.symbol]
+
+    def _values(self, data: NDArray[np.uint8], binding: TensorBinding, packed: bool) -> NDArray[Any]:
+        node = binding.node
+        if packed:
+            return data.view(node.dtype).reshape(len(data), *packed_image_shape(node.shape, self._hw))
+        return unpack_samples(data, node.shape, node.dtype, self._hw)
 
     def run_stepwise(self, options: RunOptions) -> Iterator[tuple[OperatorRecord, NDArray[Any]]]:
         """Run the program in program order and yield each operator's output as soon as it is complete; nothing is counted."""

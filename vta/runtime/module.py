@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.region_program import RegionProgram
-from vta.devices.device import Device, DeviceState, RunOptions, RunResult
+from vta.devices.device import Device, DeviceState, RunOptions, RunResult, SampleDevice
 from vta.errors import DeviceError, GraphError
 from vta.ir.graph import Node
 from vta.ir.interpreter import check_inputs, quantizes, walk
@@ -25,9 +25,18 @@ from vta.runtime.host_part.host_options import HostOptions, require_compiler, re
 from vta.runtime.host_part.host_steps import present, run_on_host
 from vta.runtime.host_part.plan import Plan, RegionStep, make_plan
 from vta.runtime.host_part.resident_states import ResidentState, resident_states
+from vta.runtime.host_part.sample_steps import (
+    checked_samples,
+    constant_slots,
+    have_sample_runs,
+    results_of_samples,
+    run_samples_on_host,
+)
 from vta.runtime.loaded_module import DEFAULT_SETTINGS, LoadedModule, RunSettings
 from vta.runtime.loaded_region import LoadedRegion
 from vta.runtime.reports import CheckReport, RunReport, StepTime
+from vta.runtime.values.batches import Tick
+from vta.runtime.values.chunks import SampleChunks, cores
 from vta.runtime.values.inputs import InputTypes
 from vta.runtime.values.outputs import Outputs, output_names
 from vta.support.dataclass import dataclass
@@ -120,6 +129,67 @@ class Module(LoadedModule):
             if self._closed:
                 self.check_open()
             return self._run(self._host_plan(), inputs, self._run_options(settings), by_operator=settings.times)
+
+    def _run_all(self, samples: Mapping[str, Array], tick: Tick | None) -> tuple[list[Array], int, int | None]:
+        own = self.device
+        if not isinstance(own, SampleDevice) or not own.runs_samples:
+            return super()._run_all(samples, tick)
+        chunks = SampleChunks(self.compiled.graph, samples)
+        runs = 0
+
+        def counted(done: int) -> None:
+            nonlocal runs
+            runs += len(self.compiled.regions)
+            if tick:
+                tick(done)
+
+        with ExitStack() as twins:
+            workers = [self]
+            for _ in range(min(cores(), chunks.count) - 1 if self._is_shared() else 0):
+                try:
+                    device = own.twin()
+                except MemoryError:
+                    break
+                twins.callback(device.close)
+                workers.append(twins.enter_context(self._loaded_on(device)))
+            outputs = chunks.map([worker.run_samples for worker in workers], counted)
+        return outputs, runs, None
+
+    def _is_shared(self) -> bool:
+        """Whether threads may share the host part."""
+        return have_sample_runs(self._host_plan())
+
+    def _loaded_on(self, device: Device) -> Module:
+        """The same module on another device."""
+        other = Module(self.compiled, device, self._options, self.host)
+        other._kernel_plan = self._kernel_plan
+        return other
+
+    def run_samples(self, inputs: Mapping[str, Array], samples: int) -> list[Array]:
+        """Return the outputs of so many runs on a `SampleDevice`. Raises like `run`.
+
+        They and the inputs lie along an axis before those of one run.
+        """
+        plan, device = self._host_plan(), self.device
+        assert isinstance(device, SampleDevice)
+        constants = constant_slots(plan)
+        with self._in_use():
+            values = checked_samples(self.compiled.graph, inputs, samples, plan)
+            for step in plan.steps:
+                if isinstance(step, RegionStep):
+                    given = [
+                        (binding, present(values[slot]), binding.node in step.packed)
+                        for binding, slot in zip(step.region.inputs, step.sources, strict=True)
+                    ]
+                    wanted = [(binding, binding.node in step.packed) for binding in step.region.outputs]
+                    made = self._loaded[step.index].run_samples(device, given, wanted, samples, self._options)
+                    for slot, value in zip(step.targets, made, strict=True):
+                        values[slot] = value
+                else:
+                    run_samples_on_host(step, values, samples, constants)
+                for slot in step.dead:
+                    values[slot] = None
+        return results_of_samples(plan, values, samples, constants)
 
     def _run_from_state(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
         if not self._resident:

@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 
-__all__ = ["pack", "packed_image_shape", "packed_nbytes", "packed_shape", "planes_of", "unpack"]
+__all__ = [
+    "pack",
+    "pack_samples",
+    "packed_image_shape",
+    "packed_nbytes",
+    "packed_shape",
+    "planes_of",
+    "unpack",
+    "unpack_samples",
+]
 
 _PLANES = {"int8": 1, "int32": 4}
 
@@ -76,6 +85,25 @@ def unpack(data: NDArray[np.uint8], shape: tuple[int, ...], dtype: str, hw: Hard
         return _logical(data.reshape(blocks), shape).view(np.int8)
     interleaved = np.ascontiguousarray(data.reshape(planes, -1).T).view("<i4")
     return _logical(interleaved.reshape(blocks), shape).astype(np.int32, copy=False)
+
+
+def pack_samples(array: NDArray[Any], hw: HardwareConfig) -> NDArray[np.uint8]:
+    """Pack each tensor of `array`, (samples, N, C, H, W) or (samples, N, C), as `pack` does: (samples, bytes of one)."""
+    if _lie_one_by_one(array.shape[1:], array.dtype.name, hw):
+        return pack(array.reshape(-1, *array.shape[2:]), hw).reshape(len(array), -1)
+    return np.stack([pack(sample, hw) for sample in array])
+
+
+def unpack_samples(data: NDArray[np.uint8], shape: tuple[int, ...], dtype: str, hw: HardwareConfig) -> NDArray[Any]:
+    """Unpack tensors of logical `shape`, (samples, bytes of one), as `unpack` does: (samples, *shape)."""
+    if _lie_one_by_one(shape, dtype, hw):
+        return unpack(data.reshape(-1), (len(data) * shape[0], *shape[1:]), dtype, hw).reshape(len(data), *shape)
+    return np.stack([unpack(sample, shape, dtype, hw) for sample in data])
+
+
+def _lie_one_by_one(shape: tuple[int, ...], dtype: str, hw: HardwareConfig) -> bool:
+    """Whether tensors that are joined along their rows are packed one after the other."""
+    return planes_of(dtype) == 1 and shape[0] % hw.batch == 0
 
 
 def _blocks(array: NDArray[Any], shape: tuple[int, int, int, int, int, int]) -> NDArray[Any]:

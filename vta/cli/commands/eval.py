@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +25,13 @@ from vta.cli.options import (
 )
 from vta.cli.running.cycles import add_cycle_device, check_cycle_options
 from vta.cli.running.remote import add_remote, check_remote_options
+from vta.cli.running.stage_clock import StageClock
 from vta.cli.terminal.output import Output, count, warn_of_scales
 
 if TYPE_CHECKING:
     from vta.ir.graph import Graph
     from vta.runtime import Dataset
+    from vta.runtime.evaluation.trained import TrainedPass
 
 __all__ = ["print_accuracy", "register"]
 
@@ -121,7 +124,8 @@ def _run(options: argparse.Namespace) -> None:
         check_cycle_options(options)
     output = Output(options.json)
     start = time.perf_counter()
-    with output.progress() as progress:
+    with ExitStack() as stack, output.progress() as shown:
+        progress = StageClock(shown)
         progress("importing")
         stored = load_dataset(options.data)
         data = _first(stored, options.limit, output)
@@ -129,6 +133,7 @@ def _run(options: argparse.Namespace) -> None:
         ready = is_quantized(graph)
         given = options.calibration or options.global_scale
         calibration = None if given or (ready and options.requantize != "shift") else _own_samples(options, graph, stored, output)
+        trained = stack.enter_context(_begun(graph, data, options))
         compiled = compile_network(graph, options, progress, calibration)
         if len(compiled.graph.inputs) == 1:
             node = compiled.graph.inputs[0]
@@ -138,7 +143,8 @@ def _run(options: argparse.Namespace) -> None:
         if options.host is None and options.remote is None and is_worth_compiling(compiled.graph, len(data.x)):
             options.host = "llvm"
         with open_module_device(options, compiled.hw, progress) as device, device.load(compiled) as module:
-            evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress)
+            evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress, trained)
+            progress.end()
     print_accuracy(evaluation, output, "as it was quantised" if ready else "float")
     _print_outputs(evaluation, output)
     layers = _layers(options, graph, stored, calibration, output) if options.layers else None
@@ -150,11 +156,22 @@ def _run(options: argparse.Namespace) -> None:
             "cycles": evaluation.cycles,
             "outputs": [_plain(row) for row in evaluation.outputs],
             "seconds": time.perf_counter() - start,
+            "stages": {"seconds": progress.seconds, "cpu_seconds": progress.cpu_seconds},
             **({} if layers is None else {"layers": layers}),
         }
     )
     if not evaluation.bit_exact:
         raise DeviceError(f"device and interpreter differ on {len(evaluation.mismatches)} of {evaluation.n} samples")
+
+
+def _begun(graph: Graph, data: Dataset, options: argparse.Namespace) -> AbstractContextManager[TrainedPass | None]:
+    """The network as it was trained, on its way while it is compiled; None if it comes later, or cannot be evaluated."""
+    from vta.cli.options import preprocessing
+    from vta.runtime.evaluation.trained import trained_pass
+
+    # What is wrong with a network is said once it is compiled.
+    found = None if graph.states or len(graph.inputs) != 1 else trained_pass(graph, data, preprocessing(options))
+    return nullcontext() if found is None else found
 
 
 def _first(stored: Dataset, limit: int | None, output: Output) -> Dataset:

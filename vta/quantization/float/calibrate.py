@@ -62,7 +62,7 @@ def _given(node: Node, data: Mapping[str, Array]) -> Array:
 
 
 class _Batches(Sequence[Array]):
-    """The batches of one input; only the one asked for is copied."""
+    """The batches of one input; only the one asked for is copied, if any is."""
 
     def __init__(self, samples: Array, size: int) -> None:
         self._samples, self._size = samples, size
@@ -71,8 +71,10 @@ class _Batches(Sequence[Array]):
         return (len(self._samples) + self._size - 1) // self._size
 
     def __getitem__(self, index: Any) -> Any:
-        places = np.arange(index * self._size, (index + 1) * self._size) % len(self._samples)
-        return np.take(self._samples, places, axis=0)
+        start, stop = index * self._size, (index + 1) * self._size
+        if stop <= len(self._samples):
+            return np.ascontiguousarray(self._samples[start:stop])
+        return np.take(self._samples, np.arange(start, stop) % len(self._samples), axis=0)
 
 
 def _batched(node: Node, array: Array) -> Sequence[Array]:

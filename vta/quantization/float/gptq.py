@@ -43,7 +43,7 @@ def compensated(weight: Array, scales: Array, moments: Moments) -> NDArray[np.in
 
 def _ordered(covariance: Array, order: NDArray[np.int64]) -> Array:
     """Rows and columns of each covariance (G, D, D) in an order of its values, (G, D)."""
-    return np.stack([one[places][:, places] for one, places in zip(covariance, order, strict=True)])
+    return np.stack([one[np.ix_(places, places)] for one, places in zip(covariance, order, strict=True)])
 
 
 def _one_by_one(levels: Array, lower: Array, order: NDArray[np.int64]) -> Array:

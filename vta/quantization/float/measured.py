@@ -15,11 +15,11 @@ from vta.ir import names as ops
 from vta.ir.arithmetic.decibels import decibels
 from vta.ir.diagnostics import KEPT_IN_FLOAT, Diagnostics
 from vta.ir.graph import Graph, Node
-from vta.ir.interpreter import evaluate
 from vta.ir.ops.shape import TransposeAttributes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibrate import batches_of
 from vta.quantization.float.layer_walks import last_layers, layers_before_logarithms, weighted_layers
+from vta.quantization.float.observe import outputs_of_batches
 from vta.quantization.float.one_thread import on_one_thread
 from vta.quantization.float.quantizer import quantize
 
@@ -159,8 +159,7 @@ class _Trials:
         return [_decibels(*each) for each in zip(self.wanted, got, axes, strict=True)]
 
     def _outputs(self, graph: Graph) -> list[Array]:
-        found = [evaluate(graph, batch) for batch in self.batches]
-        return [np.stack(values) for values in zip(*found, strict=True)]
+        return outputs_of_batches(graph, self.batches)
 
 
 def _decibels(wanted: Array, got: Array, axis: int | None) -> float:

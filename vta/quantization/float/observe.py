@@ -16,7 +16,7 @@ from vta.ir.interpreter import evaluate
 from vta.ir.transforms.batch import batch_size, with_batch
 from vta.ir.transforms.wide import evaluate_alike, samples_at_once
 
-__all__ = ["Observer", "observed_batches"]
+__all__ = ["Observer", "observed_batches", "outputs_of_batches"]
 
 Array = NDArray[Any]
 _MOST_TOGETHER = 32
@@ -52,16 +52,32 @@ def observed_batches(
         yield together
 
 
+def outputs_of_batches(graph: Graph, batches: Sequence[Mapping[str, Array]]) -> list[Array]:
+    """The outputs of a graph for some batches, along an axis before those of one: the bits that each gives by itself."""
+    wide = _Widened(graph)
+    if wide.most < len(batches):
+        found = [evaluate(graph, batch) for batch in batches]
+        return [np.stack(values) for values in zip(*found, strict=True)]
+    values = evaluate_alike(graph, wide.graph_of(len(batches)), _joined(batches))
+    pairs = zip(graph.outputs, values, strict=True)
+    return [_of_all(node, value, len(batches)).reshape(len(batches), *node.shape) for node, value in pairs]
+
+
+def _joined(batches: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+
+
 def _evaluate_together(graph: Graph, wide: Graph, batches: Sequence[Mapping[str, Array]], observers: Sequence[Observer]) -> None:
-    joined = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
-    evaluate_alike(graph, wide, joined, lambda node, value: _show_all(observers, node, value, len(batches)))
+    evaluate_alike(graph, wide, _joined(batches), lambda node, value: _show_all(observers, node, value, len(batches)))
 
 
 def _show_all(observers: Sequence[Observer], node: Node, value: Array, batches: int) -> None:
-    """A value that is the same for all batches is shown as often."""
-    if value.shape == node.shape and node.op != ops.CONSTANT:
-        value = np.broadcast_to(value, (batches, *value.shape)).reshape(-1, *value.shape[1:])
-    _show(observers, node, value, batches)
+    _show(observers, node, value if node.op == ops.CONSTANT else _of_all(node, value, batches), batches)
+
+
+def _of_all(node: Node, value: Array, batches: int) -> Array:
+    """The values of all batches; one that is the same for all stands there as often."""
+    return np.broadcast_to(value, (batches, *value.shape)).reshape(-1, *value.shape[1:]) if value.shape == node.shape else value
 
 
 def _show(observers: Sequence[Observer], node: Node, value: Array, batches: int) -> None:

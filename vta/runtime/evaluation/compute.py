@@ -9,18 +9,11 @@ from numpy.typing import NDArray
 
 from vta.ir.graph import Graph
 from vta.ir.macs import macs_of
-from vta.ir.transforms.batch import batch_size
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.host_part.host_options import HostOptions, has_compiler
-from vta.runtime.values.batches import (
-    Tick,
-    have_no_batch_axis,
-    interpret_batches,
-    interpret_widely,
-    map_batches,
-    map_samples,
-    sample_count,
-)
+from vta.runtime.host_part.sample_steps import have_sample_runs
+from vta.runtime.values.batches import Tick, interpret_batches, interpret_widely, sample_count
+from vta.runtime.values.chunks import SampleChunks, cores
 
 if TYPE_CHECKING:
     from vta.runtime.host_part.host_graph import HostGraph
@@ -40,22 +33,21 @@ def compute_exactly(compiled: CompiledModule, host: HostOptions, inputs: Mapping
         return interpret_batches(compiled.graph, inputs, tick)
     from vta.runtime.host_part.host_graph import reference_of
 
-    return _mapped(reference_of(compiled, host), inputs, tick)
+    return _mapped(reference_of(compiled, host), inputs, tick, cores())
 
 
-def compute_widely(graph: Graph, inputs: Mapping[str, Array], tick: Tick | None) -> list[Array]:
-    """What a graph gives, floats within rounding."""
+def compute_widely(graph: Graph, inputs: Mapping[str, Array], tick: Tick | None, most_cores: int | None = None) -> list[Array]:
+    """What a graph gives, floats within rounding; on so many cores at most, or all."""
     if not is_worth_compiling(graph, sample_count(inputs)):
         return interpret_widely(graph, inputs, tick)
     from vta.runtime.host_part.host_graph import host_graph
 
-    return _mapped(host_graph(graph), inputs, tick)
+    return _mapped(host_graph(graph), inputs, tick, most_cores or cores())
 
 
-def _mapped(graph: HostGraph, inputs: Mapping[str, Array], tick: Tick | None) -> list[Array]:
-    if have_no_batch_axis(graph.graph, inputs):
-        return map_samples(graph.run, inputs, tick)
-    return map_batches(graph.run, inputs, batch_size(graph.graph), tick)
+def _mapped(graph: HostGraph, inputs: Mapping[str, Array], tick: Tick | None, most: int) -> list[Array]:
+    chunks = SampleChunks(graph.graph, inputs)
+    return chunks.map([graph.run_samples] * (min(most, chunks.count) if have_sample_runs(graph.plan) else 1), tick)
 
 
 def is_worth_compiling(graph: Graph, samples: int) -> bool:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from vta.errors import UsageError
 from vta.files.npz_file import read_arrays
-from vta.ir.graph import Node
+from vta.ir.graph import Graph, Node
 from vta.support.dataclass import dataclass
 
-__all__ = ["Dataset", "Preprocessing", "load_dataset", "prepare"]
+__all__ = ["Dataset", "Preprocessing", "input_samples", "load_dataset", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,17 @@ def prepare(x: NDArray[Any], node: Node, options: Preprocessing) -> NDArray[Any]
     raise UsageError(f"samples of shape {x.shape[1:]} (layout {options.layout}) do not fit input {node.name!r} of shape {shape}")
 
 
+def input_samples(graph: Graph, data: Dataset, options: Preprocessing) -> dict[str, NDArray[Any]]:
+    """The samples as values for the only input of a graph. Raises `UsageError` if it has others, or states."""
+    if graph.states:
+        raise UsageError(f"{graph.name} keeps state {graph.states[0].name!r} between samples: run it by frames")
+    if len(graph.inputs) != 1:
+        names = ", ".join(node.name for node in graph.inputs)
+        raise UsageError(f"evaluation feeds 'x' to one input; graph {graph.name!r} has {len(graph.inputs)}: {names}")
+    node = graph.inputs[0]
+    return {node.name: prepare(data.x, node, options)}
+
+
 def _arranged(x: NDArray[Any], rank: int, layout: str) -> Iterator[tuple[int, NDArray[Any]]]:
     """Stored samples as a network of inputs of `rank` axes may read them, with the axis of the channels."""
     if rank != 3:
@@ -98,7 +109,8 @@ def _arranged(x: NDArray[Any], rank: int, layout: str) -> Iterator[tuple[int, ND
 
 
 def _normalized(values: NDArray[Any], channels: int, options: Preprocessing) -> NDArray[np.float32]:
-    result = values.astype(np.float32)
+    # In the network's order: what takes some samples of them then copies no more than these.
+    result = values.astype(np.float32, order="C")
     if options.scale != 1.0:
         result /= np.float32(options.scale)
     if options.mean:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.errors import UsageError
 from vta.ir.arithmetic.decibels import decibels
 from vta.ir.graph import Graph
 from vta.runtime.compare import differing
 from vta.runtime.evaluation.compute import compute_exactly, compute_widely
-from vta.runtime.evaluation.dataset import Dataset, Preprocessing, prepare
+from vta.runtime.evaluation.dataset import Dataset, Preprocessing, input_samples
+from vta.runtime.evaluation.trained import TrainedPass
 from vta.runtime.loaded_module import LoadedModule
 from vta.runtime.values.batches import Tick
 from vta.support.dataclass import dataclass
@@ -60,7 +60,7 @@ class Evaluation:
     predictions: NDArray[np.int64]
     """Class that the device found for each sample."""
     seconds: dict[str, float]
-    """Wall time of each stage: float, interpreter, device."""
+    """Wall time of each stage: float, interpreter, device. They may have run beside other work."""
     device_runs: int
     cycles: int | None = None
     """Clock cycles of all device runs, on devices that count them."""
@@ -87,17 +87,23 @@ def evaluate_top1(
     options: Preprocessing | None = None,
     float_graph: Graph | None = None,
     progress: Progress | None = None,
+    trained_pass: TrainedPass | None = None,
 ) -> Evaluation:
     """Evaluate `module`, the integer graph that it was compiled from, and `float_graph`, on all samples of `data`.
 
+    `trained_pass` is that of `float_graph` on the same samples, if it has begun already.
     Raises `UsageError` if the samples do not fit the network's input.
     """
     options = options or Preprocessing()
     stages = _Stages(len(data.y), progress)
-    inputs = _inputs(module.compiled.graph, data, options)
+    inputs = input_samples(module.compiled.graph, data, options)
     trained: list[NDArray[Any]] = []
-    if float_graph is not None:
-        float_inputs = _inputs(float_graph, data, options)
+    if trained_pass is not None:
+        stages.ticker("float")(0)
+        trained, seconds = trained_pass.outputs()
+        stages.finish("float", trained, seconds)
+    elif float_graph is not None:
+        float_inputs = input_samples(float_graph, data, options)
         trained = stages.run("float", lambda tick: compute_widely(float_graph, float_inputs, tick))
     expected = stages.run("interpreter", lambda tick: compute_exactly(module.compiled, module.host, inputs, tick))
     batches = module.run_batches(inputs, tick=stages.ticker("device"))
@@ -144,16 +150,6 @@ class _Stages:
     def finish(self, stage: str, outputs: list[NDArray[Any]], seconds: float) -> None:
         self.seconds[stage] = seconds
         self.classes[stage] = outputs[0].reshape(self._total, -1).argmax(axis=1)
-
-
-def _inputs(graph: Graph, data: Dataset, options: Preprocessing) -> dict[str, NDArray[Any]]:
-    if graph.states:
-        raise UsageError(f"{graph.name} keeps state {graph.states[0].name!r} between samples: run it by frames")
-    if len(graph.inputs) != 1:
-        names = ", ".join(node.name for node in graph.inputs)
-        raise UsageError(f"evaluation feeds 'x' to one input; graph {graph.name!r} has {len(graph.inputs)}: {names}")
-    node = graph.inputs[0]
-    return {node.name: prepare(data.x, node, options)}
 
 
 def _differing_samples(expected: list[NDArray[Any]], got: list[NDArray[Any]]) -> NDArray[np.intp]:

@@ -14,6 +14,7 @@ from vta.runtime.host_part.host_options import HostOptions, has_compiler
 from vta.runtime.host_part.host_steps import present, run_on_host
 from vta.runtime.host_part.kernel_engines import with_kernels
 from vta.runtime.host_part.plan import Plan, RegionStep, make_plan, nodes_inside, without_regions
+from vta.runtime.host_part.sample_steps import checked_samples, constant_slots, results_of_samples, run_samples_on_host
 
 __all__ = ["HostGraph", "host_graph", "reference_of"]
 
@@ -40,6 +41,19 @@ class HostGraph:
             for slot in step.dead:
                 values[slot] = None
         return [present(values[slot]) for slot in self.plan.outputs]
+
+    def run_samples(self, inputs: Mapping[str, Array], samples: int) -> list[Array]:
+        """Return what `run` gives for each of so many samples, which lie along an axis before those of one; raises as it does.
+
+        Threads may share a graph.
+        """
+        values, constants = checked_samples(self.graph, inputs, samples, self.plan), constant_slots(self.plan)
+        for step in self.plan.steps:
+            assert not isinstance(step, RegionStep)
+            run_samples_on_host(step, values, samples, constants)
+            for slot in step.dead:
+                values[slot] = None
+        return results_of_samples(self.plan, values, samples, constants)
 
 
 def host_graph(graph: Graph, options: HostOptions = _OPTIONS) -> HostGraph:

@@ -1,0 +1,62 @@
+"""Many samples through a graph by kernels: the bits of each alone."""
+
+import numpy as np
+import pytest
+
+from vta.errors import GraphError
+from vta.ir import names as ops
+from vta.ir.graph import Graph, call, constant, graph_input
+from vta.runtime.host_part.host_graph import HostGraph, host_graph
+from vta.runtime.host_part.plan import make_plan
+from vta.runtime.host_part.sample_steps import have_sample_runs
+
+X = graph_input("x", (2, 3, 6, 5))
+WEIGHT = constant(np.random.default_rng(1).standard_normal((4, 3, 3, 3)).astype(np.float32), "w")
+CONV = call(ops.CONV2D, [X, WEIGHT], padding=(1, 1, 1, 1))
+FLAT = call(ops.RESHAPE, [X], newshape=(2, 90))
+FIXED = constant(np.float32([[1, 2]]), "fixed")
+NET = Graph((X,), (call(ops.RELU, [CONV]), FLAT, X, FIXED))
+
+
+def samples(count):
+    return np.random.default_rng(count).standard_normal((count, *X.shape)).astype(np.float32)
+
+
+@pytest.mark.parametrize("graph", [host_graph(NET), HostGraph(NET, make_plan(NET))], ids=["kernels", "references"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_bits_are_those_of_each_sample_alone(graph, order):
+    given = np.asarray(samples(5), order=order)
+    outputs = graph.run_samples({"x": given}, 5)
+    assert [output.shape for output in outputs] == [(5, *node.shape) for node in NET.outputs]
+    for at in range(5):
+        for output, alone in zip(outputs, graph.run({"x": given[at]}), strict=True):
+            np.testing.assert_array_equal(output[at], alone)
+
+
+def test_kernels_go_on_by_themselves():
+    assert have_sample_runs(host_graph(NET).plan)
+    assert len(host_graph(NET).plan.steps) == 1
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        ({"x": samples(3).astype(np.float64)}, "must be float32"),
+        ({"x": samples(3)[:, :1]}, "must be"),
+        ({"y": samples(3)}, "no input"),
+        ({}, "is missing"),
+    ],
+)
+def test_wrong_inputs_are_named(inputs, said):
+    with pytest.raises(GraphError, match=said):
+        host_graph(NET).run_samples(inputs, 3)
+
+
+def test_what_is_no_number_is_refused_where_it_is_quantised():
+    graph = Graph((X,), (call(ops.QNN_QUANTIZE, [X], scale=0.1),))
+    given = samples(3)
+    assert host_graph(graph).run_samples({"x": given}, 3)[0].dtype == np.int8
+    given[2, 1, 0, 0, 0] = np.nan
+    with pytest.raises(GraphError, match="is nan at"):
+        host_graph(graph).run_samples({"x": given}, 3)
+    assert np.isnan(host_graph(Graph((X,), (call(ops.NEGATIVE, [X]),))).run_samples({"x": given}, 3)[0]).any()

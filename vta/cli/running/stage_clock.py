@@ -1,0 +1,36 @@
+"""How long each stage of a command takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+__all__ = ["StageClock"]
+
+
+class StageClock:
+    """Passes progress on, and notes when its stage changes."""
+
+    def __init__(self, progress: Callable[[str, int, int], None]) -> None:
+        self._progress = progress
+        self._stage = ""
+        self._wall, self._processor = time.perf_counter(), time.process_time()
+        self.seconds: dict[str, float] = {}
+        """Wall time of each stage that has ended, in order."""
+        self.cpu_seconds: dict[str, float] = {}
+        """Time of all cores in each, also for what ran beside it."""
+
+    def __call__(self, stage: str, done: int = 0, total: int = 0) -> None:
+        """See `vta.cli.terminal.output.Progress`."""
+        if stage != self._stage:
+            self.end()
+            self._stage = stage
+        self._progress(stage, done, total)
+
+    def end(self) -> None:
+        """The last stage has ended."""
+        wall, processor = time.perf_counter(), time.process_time()
+        if self._stage:
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + wall - self._wall
+            self.cpu_seconds[self._stage] = self.cpu_seconds.get(self._stage, 0.0) + processor - self._processor
+        self._wall, self._processor, self._stage = wall, processor, ""
