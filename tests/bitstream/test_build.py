@@ -78,9 +78,10 @@ def test_a_tool_that_fails_is_named_and_the_build_goes_on_there(flow, tool, what
 def test_a_file_that_was_changed_is_made_again(flow):
     built, _ = run(flow)
     assert flow.calls == ALL_TOOLS
-    (flow.directory / "netlist.json").write_text("tampered")
-    built, stages = run(flow)
-    assert stages == ["synth"]
+    for file, stage in (("mapped.json", "synth"), ("netlist.json", "arrange")):
+        (flow.directory / file).write_text("tampered")
+        built, stages = run(flow)
+        assert stages == [stage]
     built.bitstream.write_text("tampered")
     assert run(flow)[1] == ["pack"]
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["move_registers"]
+__all__ = ["main", "move_registers"]
 
 _MULTIPLIER, _REGISTER = "MULT18X18D", "TRELLIS_FF"
 _FACTORS = {side: tuple(f"{side}{bit}" for bit in range(18)) for side in "AB"}
@@ -64,6 +64,10 @@ def move_registers(netlist: dict[str, Any], top: str) -> tuple[int, int]:
     products = {name: found for name, cell in multipliers.items() if (found := _product_registers(cells, nets, cell))}
     factors = {name: found for name, cell in multipliers.items() if (found := _factor_registers(cells, nets, cell))}
     factors = _read_by_nothing_else(nets, factors)
+    for name in sorted(products.keys() & factors.keys()):
+        clocks = {_common_control(cells, registers).clock for registers in (products[name], factors[name])}  # type: ignore[union-attr]
+        if len(clocks) > 1:
+            del products[name]
     for name, registers in products.items():
         _take_products(cells, multipliers[name], registers)
     for name, registers in factors.items():
@@ -179,7 +183,8 @@ def _take_factors(cells: dict[str, Cell], cell: Cell, registers: set[str]) -> No
         _join(cell, f"INPUT{side}", 0, control)
 
 
-def _main(arguments: list[str]) -> None:
+def main(arguments: list[str]) -> None:
+    """Move the registers of the module TOP: arguments SOURCE TOP TARGET."""
     source, top, target = arguments
     netlist = json.loads(Path(source).read_text(encoding="utf-8"))
     factors, products = move_registers(netlist, top)
@@ -188,4 +193,4 @@ def _main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1:])
+    main(sys.argv[1:])
