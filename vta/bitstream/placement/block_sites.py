@@ -92,11 +92,11 @@ class _Design:
     def __init__(self, module: dict[str, Any]) -> None:
         cells = {name: cell for name, cell in module["cells"].items() if cell["type"] != "$scopeinfo"}
         self.names = list(cells)
-        self.kinds = np.array([cell["type"] for cell in cells.values()])
+        self.kinds = np.array([cell["type"] for cell in cells.values()], str)
         given = [re.match(r"X(\d+)/Y(\d+)/", cell["attributes"].get("BEL", "")) for cell in cells.values()]
-        self.fixed = np.array([place is not None for place in given])
+        self.fixed = np.array([place is not None for place in given], bool)
         self.start = np.array(
-            [(float(place[1]), float(place[2])) if place else (_WIDTH / 2, _HEIGHT / 2) for place in given]
+            [(float(place[1]), float(place[2])) if place else (_WIDTH / 2, _HEIGHT / 2) for place in given], float
         ).reshape(-1, 2)
         users: dict[int, set[int]] = {}
         for index, cell in enumerate(cells.values()):
