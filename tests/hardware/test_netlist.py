@@ -102,7 +102,7 @@ endmodule
 
 
 def test_the_netlist_does_what_its_source_does(tmp_path):
-    """Memories of each shape, products with and without sign and with registers on either side, small memories, carry chains, registers with first values."""
+    """Memories of each shape, products with and without sign and with registers on either side, carry chains, first values."""
     try:
         find_yosys()
     except DeviceError as error:

@@ -111,7 +111,7 @@ def _multiplier() -> str:
     parameters = [f'parameter REG_{place}_{kind} = "{usual}"' for place in places for kind, usual in kinds]
     vectors = (("INPUTA", "a", 18, _vector("A", 18)), ("INPUTB", "b", 18, _vector("B", 18)), ("OUTPUT", "p", 36, "product"))
     return (
-        f"module MULT18X18D #({', '.join(parameters)}, parameter RESETMODE = \"SYNC\") ({', '.join(pins)});\n"
+        f'module MULT18X18D #({", ".join(parameters)}, parameter RESETMODE = "SYNC") ({", ".join(pins)});\n'
         "  wire [17:0] a, b;\n  wire [35:0] product, p;\n"
         "  ecp5_multiplier multiplier (.a(a), .b(b), .signed_a(SIGNEDA), .signed_b(SIGNEDB), .p(product));\n"
         + "".join(_multiplier_register(place, q, width, d) for place, q, width, d in vectors)
@@ -123,7 +123,8 @@ def _multiplier() -> str:
 def _multiplier_register(place: str, q: str, width: int, d: str) -> str:
     """The register at `place` of a multiplier, if it has one there."""
     enable, reset = (
-        f'(REG_{place}_{kind} == "{kind}0" ? {kind}0 : REG_{place}_{kind} == "{kind}1" ? {kind}1 : 1\'bx)' for kind in ("CE", "RST")
+        f'(REG_{place}_{kind} == "{kind}0" ? {kind}0 : REG_{place}_{kind} == "{kind}1" ? {kind}1 : 1\'bx)'
+        for kind in ("CE", "RST")
     )
     ports = f".clk(CLK0), .enable({enable}), .reset({reset}), .d({d}), .q({q})"
     return f"  ecp5_register #(.WIDTH({width}), .CLOCK(REG_{place}_CLK)) register_{q} ({ports});\n"

@@ -21,7 +21,9 @@ from vta.bitstream.placement.block_sites import SITES, assign, place_blocks
 def test_assignments_cost_the_least(costs):
     chosen = assign(np.array(costs, float))
     assert len(set(chosen)) == len(costs)
-    least = min(sum(row[column] for row, column in zip(costs, order, strict=False)) for order in permutations(range(5), len(costs)))
+    least = min(
+        sum(row[column] for row, column in zip(costs, order, strict=False)) for order in permutations(range(5), len(costs))
+    )
     assert sum(row[column] for row, column in zip(costs, chosen, strict=True)) == least
 
 

@@ -13,7 +13,9 @@ from vta.bitstream.placement.blocked_tables import TABLES, block_tables
 def netlist_of(tables):
     cell = {"type": "LUT4", "parameters": {}, "attributes": {}, "port_directions": {}, "connections": {}}
     chain = {**cell, "type": "CCU2C"}
-    cells = {f"table_{number}": cell for number in range(tables % 2)} | {f"chain_{number}": chain for number in range(tables // 2)}
+    cells = {f"table_{number}": cell for number in range(tables % 2)} | {
+        f"chain_{number}": chain for number in range(tables // 2)
+    }
     return {"modules": {"top": {"ports": {}, "cells": cells}}}
 
 

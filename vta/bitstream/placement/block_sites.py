@@ -7,7 +7,8 @@ bounds of each net, Spindler et al., IEEE TCAD 27 (2008) 1398), tables and regis
 shifting, Viswanathan and Chu, IEEE TCAD 24 (2005) 722), and memories and multipliers are drawn ever stronger to the sites that an
 assignment of least distance gives them (Kuhn, 1955). In the end pairs of them are exchanged while that shortens wires.
 
-The file stands alone but for NumPy: a build's folder has a copy of it. Called as a program, it reads one netlist and writes another.
+The file stands alone but for NumPy: a build's folder has a copy of it. Called as a program, it reads two netlists and writes
+another.
 """
 
 from __future__ import annotations
@@ -117,10 +118,8 @@ class _Design:
 
     def length(self, places: Floats) -> float:
         """Half the perimeters of all nets."""
-        sides = places[self.pins]
-        return float(
-            (np.maximum.reduceat(sides, self.first_pins) - np.minimum.reduceat(sides, self.first_pins)).sum() if self.nets else 0.0
-        )
+        sides, first = places[self.pins], self.first_pins
+        return float((np.maximum.reduceat(sides, first) - np.minimum.reduceat(sides, first)).sum())
 
 
 def _pulled(design: _Design, at: Floats, goals: Floats, pulls: Floats, fixed: npt.NDArray[np.bool_]) -> Floats:
@@ -226,8 +225,8 @@ class _Placer:
                 pulls[cells] = _PULL * number * design.pin_counts[cells]
             self.places = goals if number == _ROUNDS else _solved(design, self.places, goals, pulls, self._fixed)
         self._exchange()
-        for cells in self.blocks.values():
-            self._fixed[cells] = True
+        for blocks in self.blocks.values():
+            self._fixed[blocks] = True
         for number in range(_ROUNDS - _LAST_ROUNDS, _ROUNDS):
             goals, pulls = self._goals(_PULL * number)
             self.places = goals if number == _ROUNDS - 1 else _solved(design, self.places, goals, pulls, self._fixed)
@@ -288,7 +287,7 @@ class _Placer:
 def place_blocks(packed: dict[str, Any], seed: int = 1) -> dict[str, str]:
     """Return the site of each memory and multiplier of `packed`, a module as nextpnr writes it after packing, as it names sites.
 
-    Cells with a place of their own stay there. Returns nothing for what has more blocks than there are sites.
+    Cells with a place of their own stay there. The result is empty for what has more blocks than there are sites.
     """
     design = _Design(packed)
     placer = _Placer(design, seed)

@@ -1,8 +1,9 @@
 """Moves registers around the multipliers of an ECP5 into the multipliers, in a netlist that Yosys wrote as JSON.
 
-Yosys uses none of the registers that a MULT18X18D has behind its factors and behind its product. A register moves if nothing but
-multipliers reads it, as a factor, or if it holds what nothing else reads of a product; all of a multiplier's, or none. Cycles stay
-what they are, and so does each bit: clock, enable and synchronous reset go along (Lattice FPGA-TN-02205, sysDSP usage guide).
+Yosys uses none of the registers that a MULT18X18D has behind its factors and behind its product. A register moves if nothing
+but multipliers reads it, as a factor, or if it holds what nothing else reads of a product; all of a multiplier's, or none.
+Cycles stay what they are, and so does each bit: clock, enable and synchronous reset go along (Lattice FPGA-TN-02205, sysDSP
+usage guide).
 
 The file stands alone: a build's folder has a copy of it. Called as a program, it reads one netlist and writes another.
 """
@@ -80,8 +81,10 @@ def move_registers(netlist: dict[str, Any], top: str) -> tuple[int, int]:
 
 def _is_plain(cell: Cell) -> bool:
     """Whether a multiplier has no register yet, and signs that do not change."""
-    plain = all(cell["parameters"].get(f"REG_{place}_CLK", "NONE") == "NONE" for place in ("INPUTA", "INPUTB", "PIPELINE", "OUTPUT"))
-    return plain and all(_bit(cell, port) in _CONSTANTS for port in ("SIGNEDA", "SIGNEDB", "SOURCEA", "SOURCEB"))
+    clocks = (cell["parameters"].get(f"REG_{place}_CLK", "NONE") for place in ("INPUTA", "INPUTB", "PIPELINE", "OUTPUT"))
+    return set(clocks) == {"NONE"} and all(
+        _bit(cell, port) in _CONSTANTS for port in ("SIGNEDA", "SIGNEDB", "SOURCEA", "SOURCEB")
+    )
 
 
 def _bit(cell: Cell, port: str) -> Bit:
