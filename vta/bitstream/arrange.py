@@ -6,10 +6,11 @@ from pathlib import Path
 
 from vta.bitstream.placement import block_sites, blocked_tables
 from vta.boards.fpga import Fpga
+from vta.errors import DeviceError
 from vta.hardware.ecp5 import multiplier_registers
 from vta.support.dataclass import dataclass
 
-__all__ = ["Step", "arranging_programs", "arranging_steps"]
+__all__ = ["Step", "arranging_programs", "arranging_steps", "empty_tables"]
 
 _PLACED_DEVICES = "85k"
 """What the names of devices end in whose sites are known."""
@@ -45,6 +46,14 @@ def arranging_steps(fpga: Fpga, top: str, *, mapped: str, packing: list[str], ne
         Step("python", ["block_sites.py", moved, top, packed, sited]),
         Step("python", ["blocked_tables.py", sited, top, netlist]),
     ]
+
+
+def empty_tables(netlist: Path) -> int:
+    """Return how many tables of `netlist` are there to be kept empty. Raises `DeviceError` naming a file that cannot be read."""
+    try:
+        return netlist.read_bytes().count(f'"{blocked_tables.NAME}'.encode())
+    except OSError as error:
+        raise DeviceError(f"{netlist}: cannot be read: {error.strerror}") from None
 
 
 def _is_placed(fpga: Fpga) -> bool:

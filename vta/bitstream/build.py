@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
-from vta.bitstream.arrange import Step, arranging_programs, arranging_steps
+from vta.bitstream.arrange import Step, arranging_programs, arranging_steps, empty_tables
 from vta.bitstream.constraints import constraints_text
 from vta.bitstream.dram import controller_command, generator_settings, read_controller
 from vta.bitstream.ethernet import board_settings, network_command, network_digest
@@ -123,9 +123,10 @@ def _best_attempt(plan: Plan, build: _Build, stages: Stages, on_stage: Callable[
     def attempt(seed: int) -> _Attempt:
         make_folder(build.directory / f"seed-{seed}")
         seconds = stages.run(build.place_route(seed), on_stage)
-        return _Attempt(seed, seconds, read_report(build.directory / _of_seed(seed, _REPORT)))
+        return _Attempt(seed, seconds, read_report(build.directory / _of_seed(seed, _REPORT), empty))
 
     made: list[_Attempt] = []
+    empty = empty_tables(build.directory / _NETLIST)
     seeds = range(plan.seed, plan.seed + plan.attempts)
     for first in range(0, len(seeds), plan.jobs):
         with ThreadPoolExecutor(plan.jobs) as pool:

@@ -15,7 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["TABLES", "block_tables", "main"]
+__all__ = ["NAME", "TABLES", "block_tables", "main"]
+
+NAME = "$blocked$"
+"""What the names of the cells that it adds begin with."""
 
 _COLUMNS = range(2, 125)
 _ROWS = tuple(row for row in range(2, 94) if row % 12 != 10)
@@ -43,7 +46,7 @@ def block_tables(netlist: dict[str, Any], top: str) -> int:
         if len(more) <= most:
             places = more
     for place in places:
-        cells[f"$blocked${place}"] = _empty_table(place)
+        cells[f"{NAME}{place}"] = _empty_table(place)
     return len(places)
 
 
