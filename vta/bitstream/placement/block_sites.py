@@ -243,8 +243,8 @@ class _Placer:
         """Move blocks to free sites, or exchange two, where that shortens wires."""
         nets = self._design.nets
         of_cell: dict[int, set[int]] = {int(cell): set() for cells in self.blocks.values() for cell in cells}
-        for net, cells in enumerate(nets):
-            for cell in cells:
+        for net, users in enumerate(nets):
+            for cell in users:
                 if cell in of_cell:
                     of_cell[cell].add(net)
         xs, ys = self.places[:, 0].tolist(), self.places[:, 1].tolist()
