@@ -102,14 +102,14 @@ def _connections(side: str) -> str:
 
 
 def _multiplier() -> str:
-    """`MULT18X18D` with the registers behind its factors and behind its product."""
+    """`MULT18X18D` with the registers behind its factors and within its product."""
     inputs = [f"{name}{bit}" for name in "ABC" for bit in range(18)] + ["SIGNEDA", "SIGNEDB", "SOURCEA", "SOURCEB"]
     inputs += [f"{name}{number}" for name in ("CLK", "CE", "RST") for number in range(4)]
     pins = [*(f"input {name}" for name in inputs), *(f"output P{bit}" for bit in range(36))]
     kinds = (("CLK", "NONE"), ("CE", "CE0"), ("RST", "RST0"))
-    places = ("INPUTA", "INPUTB", "PIPELINE", "OUTPUT")
+    places = ("INPUTA", "INPUTB", "PIPELINE")
     parameters = [f'parameter REG_{place}_{kind} = "{usual}"' for place in places for kind, usual in kinds]
-    vectors = (("INPUTA", "a", 18, _vector("A", 18)), ("INPUTB", "b", 18, _vector("B", 18)), ("OUTPUT", "p", 36, "product"))
+    vectors = (("INPUTA", "a", 18, _vector("A", 18)), ("INPUTB", "b", 18, _vector("B", 18)), ("PIPELINE", "p", 36, "product"))
     return (
         f'module MULT18X18D #({", ".join(parameters)}, parameter RESETMODE = "SYNC") ({", ".join(pins)});\n'
         "  wire [17:0] a, b;\n  wire [35:0] product, p;\n"

@@ -62,7 +62,7 @@ def test_all_registers_of_a_multiplier_move(netlist):
     assert [pins[f"A{bit}"] for bit in (0, 7, 17)] == [[GIVEN_A[0]], [GIVEN_A[7]], [GIVEN_A[7]]]
     assert [pins[f"P{bit}"] for bit in range(2 * BITS)] == [[bit] for bit in HELD[: 2 * BITS]]
     assert (pins["CLK0"], pins["CE0"], pins["CE1"], pins["RST0"], pins["RST1"]) == ([CLOCK], [ENABLE], [ENABLE], [RESET], [RESET])
-    for place, number in (("INPUTA", 0), ("INPUTB", 0), ("OUTPUT", 1)):
+    for place, number in (("INPUTA", 0), ("INPUTB", 0), ("PIPELINE", 1)):
         found = [moved["parameters"][f"REG_{place}_{kind}"] for kind in ("CLK", "CE", "RST")]
         assert found == ["CLK0", f"CE{number}", f"RST{number}"]
 
@@ -132,7 +132,7 @@ def test_registers_shared_by_multipliers_move_into_each(netlist):
     cells_of(netlist)["other"] = other
     assert move_registers(netlist, "top") == (2 * BITS, 2 * BITS)
     assert other["connections"]["A0"] == [GIVEN_A[0]]
-    assert "REG_OUTPUT_CLK" not in other["parameters"]
+    assert "REG_PIPELINE_CLK" not in other["parameters"]
 
 
 def test_signs_that_change_keep_registers_out(netlist):

@@ -1,9 +1,9 @@
 """Moves registers around the multipliers of an ECP5 into the multipliers, in a netlist that Yosys wrote as JSON.
 
-Yosys uses none of the registers that a MULT18X18D has behind its factors and behind its product. A register moves if nothing
+Yosys uses none of the registers that a MULT18X18D has behind its factors and within its product. A register moves if nothing
 but multipliers reads it, as a factor, or if it holds what nothing else reads of a product; all of a multiplier's, or none.
 Cycles stay what they are, and so does each bit: clock, enable and synchronous reset go along (Lattice FPGA-TN-02205, sysDSP
-usage guide).
+usage guide). Products do not go to the registers at the very end: of these, nextpnr does not write what enables and resets them.
 
 The file stands alone: a build's folder has a copy of it. Called as a program, it reads one netlist and writes another.
 """
@@ -172,7 +172,7 @@ def _take_products(cells: dict[str, Cell], cell: Cell, registers: set[str]) -> N
     for port in _PRODUCT:
         if (bit := _bit(cell, port)) in held:
             cell["connections"][port] = [held[bit]]
-    _join(cell, "OUTPUT", 1, control)
+    _join(cell, "PIPELINE", 1, control)
 
 
 def _take_factors(cells: dict[str, Cell], cell: Cell, registers: set[str]) -> None:

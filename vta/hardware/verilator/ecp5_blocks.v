@@ -1,5 +1,5 @@
 // What the hard blocks of an ECP5 do in the modes that Yosys maps to: memories without output registers, and multipliers
-// without the registers between. Nothing here says what memories begin with: the simulator's zeros do. Sources: Lattice's memory guide
+// without the registers at their ends. Nothing here says what memories begin with: the simulator's zeros do. Sources: Lattice's memory guide
 // (TN-02204) and DSP guide (TN-02205) of the ECP5.
 
 // A memory of 1,024 rows of 18 bits with two ports. What one port reads while the other writes its row is not defined: here it is
