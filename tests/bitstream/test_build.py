@@ -78,11 +78,21 @@ def test_a_tool_that_fails_is_named_and_the_build_goes_on_there(flow, tool, what
 def test_a_file_that_was_changed_is_made_again(flow):
     built, _ = run(flow)
     assert flow.calls == ALL_TOOLS
-    (flow.directory / "netlist.json").write_text("tampered")
-    built, stages = run(flow)
-    assert stages == ["synth"]
+    for file, stage in (("mapped.json", "synth"), ("netlist.json", "arrange")):
+        (flow.directory / file).write_text("tampered")
+        built, stages = run(flow)
+        assert stages == [stage]
     built.bitstream.write_text("tampered")
     assert run(flow)[1] == ["pack"]
+
+
+def test_tables_that_are_kept_empty_are_not_counted(flow):
+    """Where an FPGA's sites are known; nextpnr's report has them among the others."""
+    flow.behavior["netlist"]["modules"]["vta_board"]["cells"] = {
+        f"$blocked${n}": {"type": "LUT4", "connections": {}} for n in range(3)
+    }
+    built, _ = run(flow)
+    assert built.report.resources.lut == 4
 
 
 def test_seeds_are_tried_until_one_meets_the_clock(flow):

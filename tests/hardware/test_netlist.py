@@ -14,7 +14,8 @@ SOURCE = """
 module vta(
   input clk, input reset, input [3:0] enable, input [1:0] bytes, input [9:0] a, input [9:0] b, input [35:0] data,
   output reg [35:0] simple, output reg [17:0] left, output reg [17:0] right, output reg [17:0] by_bytes, output reg [8:0] narrow,
-  output reg [35:0] product, output reg signed [35:0] signed_product, output [15:0] sum
+  output reg [35:0] product, output reg signed [35:0] signed_product, output reg [15:0] enabled_product,
+  output [19:0] read_factor, output [15:0] sum
 );
   reg [35:0] wide [0:511];
   always @(posedge clk) begin
@@ -42,6 +43,15 @@ module vta(
     product <= data[17:0] * data[35:18];
     signed_product <= $signed(data[17:0]) * $signed(data[35:18]);
   end
+  reg signed [7:0] first, second, third, fourth;
+  reg signed [15:0] inner;
+  always @(posedge clk) begin
+    if (reset) {first, second} <= 0; else if (enable[0]) {first, second} <= data[15:0];
+    if (reset) inner <= 0; else if (enable[1]) inner <= first * second;
+    enabled_product <= inner + 16'd3;
+    {third, fourth} <= data[31:16];
+  end
+  assign read_factor = third * fourth + third;
   reg [15:0] little [0:15];
   reg [15:0] total = 16'd7;
   always @(posedge clk) begin
@@ -51,7 +61,8 @@ module vta(
   assign sum = total;
 endmodule
 """
-OUTPUTS = {"simple": 36, "left": 18, "right": 18, "by_bytes": 18, "narrow": 9, "product": 36, "signed_product": 36, "sum": 16}
+OUTPUTS = {"simple": 36, "left": 18, "right": 18, "by_bytes": 18, "narrow": 9, "product": 36, "signed_product": 36}
+OUTPUTS |= {"enabled_product": 16, "read_factor": 20, "sum": 16}
 INPUTS = {"clk": 1, "reset": 1, "enable": 4, "bytes": 2, "a": 10, "b": 10, "data": 36}
 CYCLES = 4000
 
@@ -91,7 +102,7 @@ endmodule
 
 
 def test_the_netlist_does_what_its_source_does(tmp_path):
-    """Memories of each shape, products with and without sign, small memories, carry chains, registers with first values."""
+    """Memories of each shape, products with and without sign and with registers on either side, carry chains, first values."""
     try:
         find_yosys()
     except DeviceError as error:

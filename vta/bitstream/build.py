@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
+from vta.bitstream.arrange import Step, arranging_programs, arranging_steps, empty_tables
 from vta.bitstream.constraints import constraints_text
 from vta.bitstream.dram import controller_command, generator_settings, read_controller
 from vta.bitstream.ethernet import board_settings, network_command, network_digest
@@ -15,13 +16,14 @@ from vta.bitstream.plan import Plan
 from vta.bitstream.report import Report, check_cells, read_report
 from vta.bitstream.script import (
     pack_arguments,
+    packing_arguments,
     place_and_route_arguments,
     synthesis_script,
     whole_script,
 )
 from vta.bitstream.stages import LOGS, PART, Stage, Stages, run_tool
 from vta.bitstream.tools import Toolset
-from vta.bitstream.top import top_verilog
+from vta.bitstream.top import TOP, top_verilog
 from vta.boards.bit_file import PACKAGE_FILE
 from vta.boards.controller import ControllerSetup
 from vta.boards.manifest import checksum
@@ -36,7 +38,8 @@ __all__ = ["Built", "build_bitstream"]
 _SYSTEM, _TOP, _CONTROLLER, _PLACES = "system.v", "top.v", "controller.v", "board.lpf"
 _SETUP, _GENERATOR = "setup.json", "controller.json"
 _NETWORK, _NETWORK_SETTINGS = "network.v", "network.json"
-_SYNTHESIS, _NETLIST, _CELLS, _SCRIPT = "synth.ys", "netlist.json", "cells.json", "build.sh"
+_SYNTHESIS, _MAPPED, _CELLS, _SCRIPT = "synth.ys", "mapped.json", "cells.json", "build.sh"
+_NETLIST, _BETWEEN = "netlist.json", ".json"
 _REPORT, _ROUTED = "report.json", "board.config"
 """Of each seed, in a folder of its own."""
 
@@ -69,6 +72,8 @@ def build_bitstream(plan: Plan, directory: Path, tools: Toolset, on_stage: Calla
     seconds = {stage.name: stages.run(stage, on_stage) for stage in (build.rtl(), build.system(), build.synth())}
     if plan.board.capacity is not None:
         check_cells(directory / _CELLS, plan.board.capacity, f"{plan.hw.bitstream} on board {plan.board.name}, {plan.board.part}")
+    arrange = build.arrange()
+    seconds[arrange.name] = stages.run(arrange, on_stage)
     attempt = _best_attempt(plan, build, stages, on_stage)
     pack = build.pack(attempt.seed)
     seconds |= {"place_route": attempt.seconds, pack.name: stages.run(pack, on_stage)}
@@ -118,9 +123,10 @@ def _best_attempt(plan: Plan, build: _Build, stages: Stages, on_stage: Callable[
     def attempt(seed: int) -> _Attempt:
         make_folder(build.directory / f"seed-{seed}")
         seconds = stages.run(build.place_route(seed), on_stage)
-        return _Attempt(seed, seconds, read_report(build.directory / _of_seed(seed, _REPORT)))
+        return _Attempt(seed, seconds, read_report(build.directory / _of_seed(seed, _REPORT), empty))
 
     made: list[_Attempt] = []
+    empty = empty_tables(build.directory / _NETLIST)
     seeds = range(plan.seed, plan.seed + plan.attempts)
     for first in range(0, len(seeds), plan.jobs):
         with ThreadPoolExecutor(plan.jobs) as pool:
@@ -160,15 +166,17 @@ class _Build:
     def system(self) -> Stage:
         """Top module, memory controller, constraints, and the scripts."""
         plan, fpga = self._plan, self._plan.fpga
-        outputs = (*self._sources[1:], _PLACES, _SETUP, _SYNTHESIS, _SCRIPT)
+        programs = arranging_programs(fpga)
+        outputs = (*self._sources[1:], _PLACES, _SETUP, _SYNTHESIS, _SCRIPT, *programs)
         generators = [self._tools.versions.get("litedram", "") if fpga.dram else ""]
         if plan.network:
             generators += [self._tools.versions.get("liteeth", ""), repr(plan.network), network_digest()]
         written = {
             _TOP: top_verilog(fpga, bus_bits=plan.timing.bus_bits, address_bits=plan.address_bits, pll=plan.pll),
             _PLACES: constraints_text(fpga),
-            _SYNTHESIS: synthesis_script(self._sources, _NETLIST, _CELLS),
+            _SYNTHESIS: synthesis_script(self._sources, _MAPPED, _CELLS),
             _SCRIPT: self._whole_script(),
+            **programs,
         }
         settings = json.dumps([repr(fpga), plan.design.clock_mhz, plan.timing.bus_bits, generators, written])
 
@@ -186,12 +194,37 @@ class _Build:
         """The netlist of the FPGA's cells."""
 
         def run() -> None:
-            script = synthesis_script(self._sources, f"{_NETLIST}{PART}", f"{_CELLS}{PART}")
+            script = synthesis_script(self._sources, f"{_MAPPED}{PART}", f"{_CELLS}{PART}")
             make_folder(self.directory / LOGS)
             write_whole(self.directory / LOGS / _SYNTHESIS, script)
             self._call([*self._tools.yosys, f"{LOGS}/{_SYNTHESIS}"], "synth", "the synthesis")
 
-        return Stage("synth", "", (*self._sources, _SYNTHESIS), (_NETLIST, _CELLS), self._tools.versions["yosys"], run)
+        return Stage("synth", "", (*self._sources, _SYNTHESIS), (_MAPPED, _CELLS), self._tools.versions["yosys"], run)
+
+    def arrange(self) -> Stage:
+        """The netlist with registers, memories and multipliers where they are to be."""
+        between = f"{_BETWEEN}{PART}"
+        steps = self._arranging(f"{_NETLIST}{PART}", between)
+        tools = {"python": self._tools.python, "nextpnr": self._tools.nextpnr}
+
+        def run() -> None:
+            try:
+                for number, step in enumerate(steps):
+                    self._call([*tools[step.tool], *step.arguments], f"arrange-{number}", "arranging the netlist")
+            finally:
+                for path in self.directory.glob(f"*{between}"):
+                    if path.name != f"{_NETLIST}{PART}":
+                        path.unlink()
+
+        programs = tuple(arranging_programs(self._plan.fpga))
+        settings = json.dumps([self._tools.versions["nextpnr-ecp5"], *(step.arguments for step in steps)])
+        return Stage("arrange", "", (_MAPPED, _PLACES, *programs), (_NETLIST,), settings, run)
+
+    def _arranging(self, netlist: str, between: str) -> list[Step]:
+        fpga = self._plan.fpga
+        return arranging_steps(
+            fpga, TOP, mapped=_MAPPED, packing=packing_arguments(fpga, _PLACES), netlist=netlist, between=between
+        )
 
     def place_route(self, seed: int) -> Stage:
         """Where each cell is, how they are joined, and how fast each clock may be.
@@ -246,9 +279,11 @@ class _Build:
         seed = self._plan.seed
         report, result = _of_seed(seed, _REPORT), _of_seed(seed, _ROUTED)
         fpga = self._plan.fpga
+        arranging = [(step.tool.upper(), step.arguments) for step in self._arranging(_NETLIST, _BETWEEN)]
         return whole_script(
             (
                 ("YOSYS", ["-q", "-s", _SYNTHESIS]),
+                *arranging,
                 (
                     "NEXTPNR",
                     place_and_route_arguments(fpga, seed, netlist=_NETLIST, places=_PLACES, report=report, result=result),

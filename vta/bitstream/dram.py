@@ -24,7 +24,8 @@ _DEFINED = re.compile(r"^#define (\w+) (0x[0-9a-fA-F]+|\d+)(?:U?LL)?$", re.MULTI
 _STEP = re.compile(r"/\* (?P<what>[^*]+) \*/\n(?P<body>.*?)\n\n", re.DOTALL)
 _CALL = re.compile(r"(\w+)\(([^)]*)\);")
 _INOUT = re.compile(r"^    input  wire( .*ddram_(?:dq|dqs_p),)$", re.MULTILINE)
-_DATED = re.compile(r"^// (?:Date|LiteX sha1) .*\n", re.MULTILINE)
+_CHANGING = re.compile(r"^//.*\b(?:Date|LiteX sha1|Auto-Generated)\b.*\n|^/\*(?s:.*?)\*/\n", re.MULTILINE)
+"""Comments that are others each time: dates, and a tree of modules in no certain order."""
 _INIT_MHZ = 25
 _BITS_OF_BYTE = 8
 
@@ -75,7 +76,7 @@ def read_controller(directory: Path, inout: bool = True) -> Controller:
         memory_bytes = _defined(header)["SDRAM_PHY_SUPPORTED_MEMORY"]
     except (OSError, ValueError, LookupError, TypeError, ConfigError) as error:
         raise DeviceError(f"{directory}: the generator of the memory controller left what is not understood: {error}") from None
-    verilog, count = _INOUT.subn(r"    inout  wire\1", _DATED.sub("", verilog))
+    verilog, count = _INOUT.subn(r"    inout  wire\1", _CHANGING.sub("", verilog))
     if count != 2 * inout:
         raise DeviceError(f"{directory / _VERILOG}: its data lines are not found")
     return Controller(verilog, memory_bytes, setup)

@@ -6,9 +6,11 @@ import shlex
 
 from vta.bitstream.top import TOP
 from vta.boards.fpga import Fpga
+from vta.hardware.ecp5.mapping import mapping_steps
 
 __all__ = [
     "pack_arguments",
+    "packing_arguments",
     "place_and_route_arguments",
     "synthesis_script",
     "whole_script",
@@ -24,7 +26,7 @@ def synthesis_script(sources: tuple[str, ...], netlist: str, cells: str) -> str:
     """Yosys's script: from `sources` to `netlist`, and the count of its cells."""
     steps = (
         *(f"read_verilog -sv {source}" for source in sources),
-        f"synth_ecp5 -top {TOP}",
+        *mapping_steps(TOP),
         f"write_json {netlist}",
         f"tee -q -o {cells} stat -json",
     )
@@ -33,8 +35,13 @@ def synthesis_script(sources: tuple[str, ...], netlist: str, cells: str) -> str:
 
 def place_and_route_arguments(fpga: Fpga, seed: int, *, netlist: str, places: str, report: str, result: str) -> list[str]:
     """Of nextpnr. Clocks that are missed do not stop it: the report has them."""
-    reading = [*_device(fpga), "--json", netlist, "--lpf", places, "--seed", str(seed)]
+    reading = [*packing_arguments(fpga, places), "--json", netlist, "--seed", str(seed)]
     return [*reading, *_PLACER, *_ROUTER, "--timing-allow-fail", "--report", report, "--textcfg", result]
+
+
+def packing_arguments(fpga: Fpga, places: str) -> list[str]:
+    """Of nextpnr, for a netlist that it is to pack, or more."""
+    return [*_device(fpga), "--lpf", places]
 
 
 def pack_arguments(*, result: str, bitstream: str) -> list[str]:
@@ -48,7 +55,7 @@ def _device(fpga: Fpga) -> list[str]:
 
 def whole_script(lines: tuple[tuple[str, list[str]], ...], folder: str) -> str:
     """A shell script that makes `folder` and runs tools, each given by the variable that may name it and its arguments."""
-    names = {"YOSYS": "yosys", "NEXTPNR": "nextpnr-ecp5", "ECPPACK": "ecppack"}
+    names = {"YOSYS": "yosys", "PYTHON": "python3", "NEXTPNR": "nextpnr-ecp5", "ECPPACK": "ecppack"}
     head = "".join(f": ${{{variable}:={name}}}\n" for variable, name in names.items())
     body = "".join(f"${variable} {shlex.join(arguments)}\n" for variable, arguments in lines)
     return f'#!/bin/sh\n# Builds the bitstream of this folder.\nset -e\ncd "$(dirname "$0")"\nmkdir -p {folder}\n{head}{body}'

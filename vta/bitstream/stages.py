@@ -18,7 +18,7 @@ from vta.support.dataclass import dataclass
 
 __all__ = ["LOGS", "PART", "STAGES", "Stage", "Stages", "run_tool"]
 
-STAGES = ("rtl", "system", "synth", "place_route", "pack")
+STAGES = ("rtl", "system", "synth", "arrange", "place_route", "pack")
 """The stages, in their order."""
 PART = ".part"
 """What the names of files end in until their stage is complete."""

@@ -60,3 +60,15 @@ def test_what_is_no_number_is_refused_where_it_is_quantised():
     with pytest.raises(GraphError, match="is nan at"):
         host_graph(graph).run_samples({"x": given}, 3)
     assert np.isnan(host_graph(Graph((X,), (call(ops.NEGATIVE, [X]),))).run_samples({"x": given}, 3)[0]).any()
+
+
+def test_computed_positions_are_looked_at_in_each_sample():
+    table = graph_input("t", (4, 2))
+    graph = Graph((table, places := graph_input("p", (3,), "int64")), (call(ops.TAKE, [table, places], axis=0),))
+    run = host_graph(graph)
+    given = {"t": np.arange(24, dtype=np.float32).reshape(3, 4, 2), "p": np.array([[0, 3, 1], [-1, 2, 2], [1, 1, -4]])}
+    for at, output in enumerate(run.run_samples(given, 3)[0]):
+        np.testing.assert_array_equal(output, given["t"][at][given["p"][at]])
+    given["p"][1, 2] = 4
+    with pytest.raises(GraphError, match="4"):
+        run.run_samples(given, 3)

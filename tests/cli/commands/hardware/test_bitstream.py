@@ -35,7 +35,7 @@ def test_build_show_list_and_check(flow, tmp_path, capsys):
     assert build(tmp_path, "--json") == 0
     result = json.loads(capsys.readouterr().out)
     assert set(result) == {"bitstream", "seconds", "resources", "fmax_mhz", "fits", "seed"}
-    assert list(result["seconds"]) == ["rtl", "system", "synth", "place_route", "pack"]
+    assert list(result["seconds"]) == ["rtl", "system", "synth", "arrange", "place_route", "pack"]
     assert result["resources"] == {"lut": 7, "ff": 5, "dsp": 1, "bram": 3}
     assert (result["fmax_mhz"], result["fits"]) == ({"clock": 30.0}, True)
     file = result["bitstream"]

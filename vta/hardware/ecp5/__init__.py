@@ -1,0 +1,1 @@
+"""What is done with a netlist of ECP5 cells between synthesis and placement."""
