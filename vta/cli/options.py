@@ -388,8 +388,7 @@ def add_quantization(parser: argparse.ArgumentParser) -> None:
         "--zero-points",
         choices=("none", "depthwise", "all"),
         default="depthwise",
-        help="in which networks values that are never negative get all 256 levels: none, those with depthwise layers, or all "
-        "(default: %(default)s)",
+        help="networks in which values that are never negative get all 256 levels, by their layers (default: %(default)s)",
     )
     group.add_argument("--per-tensor", action="store_true", help="one weight scale a layer instead of one a channel")
     group.add_argument("--skip-dense", action="store_true", help="leave all dense layers in float")
