@@ -49,7 +49,7 @@ def least(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Of each figure the least; what a run takes beside its stages is the start."""
     found: dict[str, Any] = {
         "top1": runs[0]["top1"],
-        "snr_db": runs[0]["outputs"][0]["snr_db"],
+        "snr_db": runs[0].get("outputs", [{"snr_db": None}])[0]["snr_db"],
         "wall": min(run["wall"] for run in runs),
         "cpu": min(run["cpu"] for run in runs),
     }
@@ -84,7 +84,7 @@ def main() -> int:
         print(json.dumps(figures))
         return 0
     for name, found in figures.items():
-        print(f"{name}: {found['wall']:.2f} s, {found['cpu']:.2f} s of all cores; {found['top1']}, {found['snr_db']:.2f} dB")
+        print(f"{name}: {found['wall']:.2f} s, {found['cpu']:.2f} s of all cores; {found['top1']}, {found['snr_db']} dB")
         for stage in found.get("seconds", ()):
             print(f"  {stage:20} {found['seconds'][stage]:6.2f} s {found['cpu_seconds'][stage]:6.2f} s of all cores")
     return 0

@@ -16,4 +16,6 @@ def test_of_each_figure_the_least_counts():
 
 
 def test_a_tree_that_tells_no_stages():
-    assert least([run(5.0, 4.0)]) == {"top1": {"float": 0.5}, "snr_db": 20.0, "wall": 5.0, "cpu": 4.0}
+    old = run(5.0, 4.0)
+    del old["outputs"]
+    assert least([old]) == {"top1": {"float": 0.5}, "snr_db": None, "wall": 5.0, "cpu": 4.0}

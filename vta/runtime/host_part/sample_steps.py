@@ -33,7 +33,8 @@ def checked_samples(graph: Graph, inputs: Mapping[str, Array], samples: int, pla
     """
     nodes = {node.name: node for node in graph.inputs}
     fit = inputs.keys() == nodes.keys() and all(
-        (array.shape, array.dtype) == ((samples, *nodes[name].shape), nodes[name].dtype) for name, array in inputs.items()
+        array.shape == (samples, *nodes[name].shape) and array.dtype == np.dtype(nodes[name].dtype)
+        for name, array in inputs.items()
     )
     numbers = fit and not any(array.dtype.kind == "f" and np.isnan(array.min(initial=0)) for array in inputs.values())
     if not fit or (not numbers and quantizes(graph)):
