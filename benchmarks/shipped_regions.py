@@ -4,9 +4,9 @@
 
 Compiling takes them for the same networks, and nothing else does. The search begins with what compiling would take, or with what
 the log has for another region of as many operators, if that is faster. It changes the schedule of one operator at a time, and
-keeps what the cycle engine likes better, until a round brings nothing; then it changes neighbors together, at random from `--seed`.
-It ends after `--trials` choices that are timed for a region. No clock is looked at: the same log and arguments lead to the same
-log. With `--trials 0` what is there is timed again. DIR holds the files of `benchmarks.models`.
+keeps what the cycle engine likes better, until a round brings nothing; then it changes neighbors together, at random from
+`--seed`. It ends after `--trials` choices that are timed for a region. No clock is looked at: the same log and arguments lead to
+the same log. With `--trials 0` what is there is timed again. DIR holds the files of `benchmarks.models`.
 
 The log is written after each region. With `--progress` a line is added to FILE then, and regions that have one, of the same seed
 and as many trials, are passed over: so the command goes on where it was stopped.
