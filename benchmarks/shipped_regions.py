@@ -2,11 +2,11 @@
 
     python -m benchmarks.shipped_regions --models DIR [--config CONFIG] [--trials N] [--seed N] [--progress FILE] [NAME...]
 
-Compiling takes them for the same networks, and nothing else does. The search begins with what compiling would take, or what the log
-has for another region of as many operators, if that is faster. It changes the schedule of one operator at a time, and keeps what
-the cycle engine likes better, until a round brings nothing; then it changes neighbors together, at random from `--seed`. It ends
-after `--trials` runs of the cycle engine for a region. No clock is looked at: the same log and arguments lead to the same log. With
-`--trials 0` what is there is timed again. DIR holds the files of `benchmarks.models`.
+Compiling takes them for the same networks, and nothing else does. The search begins with what compiling would take, or with what
+the log has for another region of as many operators, if that is faster. It changes the schedule of one operator at a time, and
+keeps what the cycle engine likes better, until a round brings nothing; then it changes neighbors together, at random from
+`--seed`. It ends after `--trials` choices that are timed for a region. No clock is looked at: the same log and arguments lead to
+the same log. With `--trials 0` what is there is timed again. DIR holds the files of `benchmarks.models`.
 
 The log is written after each region. With `--progress` a line is added to FILE then, and regions that have one, of the same seed
 and as many trials, are passed over: so the command goes on where it was stopped.
@@ -263,7 +263,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--config", default=CONFIG)
-    parser.add_argument("--trials", type=int, default=TRIALS, help="runs of the cycle engine for a region (default: %(default)s)")
+    parser.add_argument("--trials", type=int, default=TRIALS, help="choices to time for a region (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--progress", type=Path, metavar="FILE", help="what is done; created if it is not there")
     parser.add_argument("-o", "--output", type=Path, default=Path(__file__).resolve().parents[1] / "tuning", metavar="DIR")

@@ -21,7 +21,20 @@ from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
 from vta.tile.operator import TileOperator
 
-__all__ = ["Emitted", "emit_operators"]
+__all__ = ["ARRANGEMENTS", "Arrangement", "Emitted", "emit_operators"]
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """What schedules do not say, and only configs with the requantize unit have."""
+
+    padding_apart: bool = True
+    """What pads outputs has accumulator rows in the middle, rather than those of the first tile."""
+    loads_first: bool = True
+    """Loads of a tile come before what computes in it."""
+
+
+ARRANGEMENTS = tuple(Arrangement(apart, first) for apart in (True, False) for first in (True, False))
 
 
 @dataclass(frozen=True)
@@ -42,6 +55,7 @@ def emit_operators(
     addresses: Mapping[str, int],
     hw: HardwareConfig,
     keeps_data: bool = True,
+    arrangement: Arrangement = ARRANGEMENTS[0],
 ) -> Emitted:
     """Emit operators; where all micro-ops fit on chip together they are loaded at once, and tiles of `pairs` take turns.
 
@@ -50,12 +64,14 @@ def emit_operators(
     """
     stream = Stream(hw, keeps_data=keeps_data, gathers_uops=True)
     try:
-        names, stops = _emit(stream, operators, addresses, schedules, _placements(len(operators), pairs, hw))
+        placements = _placements(len(operators), pairs, hw, arrangement)
+        names, stops = _emit(stream, operators, addresses, schedules, placements)
         if hw.capabilities.requantize:
             stops = _interleaved(stream, stops, pairs)
             stops = _prefetched(stream, stops, [i for i, each in enumerate(operators) if has_one_place(each)])
             stops = _kept(stream, stops, needed_fills(stream))
-            stops = _reordered(stream, stops, loads_first(stream))
+            if arrangement.loads_first:
+                stops = _reordered(stream, stops, loads_first(stream))
             stops = _after(stream.trim_resets(), stops)
         stops = _after(stream.gather_uop_loads(), stops)
     except UopsOverflow:
@@ -64,12 +80,12 @@ def emit_operators(
     return Emitted(stream, names, stops)
 
 
-def _placements(count: int, pairs: Sequence[Pair], hw: HardwareConfig) -> list[Placement]:
+def _placements(count: int, pairs: Sequence[Pair], hw: HardwareConfig, arrangement: Arrangement) -> list[Placement]:
     if not hw.capabilities.requantize:
         return [FROM_BOTTOM] * count
     taking_turns = {index for pair in pairs for index in (pair.first, pair.first + 1)}
-    middle = hw.depth(MemoryType.ACC) // 2
-    return [Placement(index % 2 == 1, index in taking_turns, middle) for index in range(count)]
+    padding = hw.depth(MemoryType.ACC) // 2 if arrangement.padding_apart else 0
+    return [Placement(index % 2 == 1, index in taking_turns, padding) for index in range(count)]
 
 
 def _interleaved(stream: Stream, stops: Sequence[int], pairs: Sequence[Pair]) -> list[int]:

@@ -46,7 +46,7 @@ def loads_first(stream: Stream) -> NDArray[np.int64]:
 
 
 def _touched(stream: Stream) -> dict[int, list[tuple[int, int, int]]]:
-    """By instruction: the rows of inputs and weights that it reads or fills, as their memory, the first and that behind the last."""
+    """By instruction: the rows of inputs and weights that it reads or fills: memory, the first, and that behind the last."""
     found: dict[int, list[tuple[int, int, int]]] = {}
     for owner, rows in _on_chip(stream):
         found.setdefault(owner, []).append(rows)

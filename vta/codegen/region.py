@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from vta.codegen.arrangement import fastest_arrangement
 from vta.codegen.assemble import assemble
 from vta.codegen.emit_operators import emit_operators
 from vta.codegen.interleave import pairs_of
@@ -50,7 +51,8 @@ def compile_operators(
         schedules = [None if operator is None else choose_schedule(operator, hw) for operator in scheduled]
     pairs = pairs_of(operators, schedules, hw)
     addresses, arena = plan_memory(operators, inputs, outputs, hw, frozenset(pair.first for pair in pairs))
-    emitted = emit_operators(operators, schedules, pairs, addresses, hw)
+    arrangement = fastest_arrangement(operators, schedules, pairs, addresses, arena, hw)
+    emitted = emit_operators(operators, schedules, pairs, addresses, hw, arrangement=arrangement)
     symbols = _arena_symbols(operators, inputs, outputs, results, addresses, hw)
     assembled = assemble(emitted.stream, symbols, arena, emitted.names, serial)
     ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in emitted.stops)

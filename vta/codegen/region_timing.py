@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.arrangement import fastest_arrangement
 from vta.codegen.emit_operators import emit_operators
 from vta.codegen.gemm_description import GemmDescription, emit_gemm
 from vta.codegen.interleave import pairs_of
@@ -83,7 +84,10 @@ class RegionTimer:
         addresses, arena = self._addresses, self._arena
         if len(operators) == len(self._operators) and joined_with_next:
             addresses, arena = plan_memory(operators, self._inputs, self._outputs, self._hw, joined_with_next)
-        stream = emit_operators(operators, schedules, pairs, addresses, self._hw, keeps_data=False).stream
+        arrangement = fastest_arrangement(operators, schedules, pairs, addresses, arena, self._hw)
+        stream = emit_operators(
+            operators, schedules, pairs, addresses, self._hw, keeps_data=False, arrangement=arrangement
+        ).stream
         return encoded_with_tokens(stream, arena)
 
     def _run(self, stream: NDArray[np.uint8]) -> tuple[int, Counters]:

@@ -1,9 +1,9 @@
 """Splits weights that do not fit 8 bits among two input channels, where a block of input channels has lanes that nothing uses.
 
 Unsigned weights less their zero point can have 9 bits, and products with what is beyond 8 bits take a second pass over all
-places. Few weights of a network are so wide. Where the channels that they read are not all of a block, these channels are given
-twice: the weight is the sum of the two that the same value is multiplied with. The layer before computes a channel twice by having
-its weights twice, in lanes that would be empty.
+places. Few weights of a network are so wide. Where a block has room beside the channels that they read, these are given twice:
+the weight is the sum of the two that the same value is multiplied with. The layer before computes a channel twice by having its
+weights twice, in lanes that would be empty.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def split_wide_weights(graph: Graph, hw: HardwareConfig) -> Graph:
     again: dict[Node, Ints] = {}
     for node in graph.calls():
         wide = _wide_channels(node)
-        if 0 < len(wide) <= -node.inputs[0].shape[1] % hw.block if wide is not None else False:
+        if wide is not None and 0 < len(wide) <= -node.inputs[0].shape[1] % hw.block:
             found = _given_twice(node.inputs[0], users, outputs)
             if found and not again.keys() & set(found):
-                again.update({value: wide for value in found})
+                again.update(dict.fromkeys(found, wide))
     return _rewritten(graph, again) if again else graph
 
 
