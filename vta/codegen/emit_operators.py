@@ -114,7 +114,7 @@ def _reordered(stream: Stream, stops: Sequence[int], order: NDArray[np.int64]) -
 def _kept(stream: Stream, stops: Sequence[int], kept: NDArray[np.int64]) -> list[int]:
     """Keep the instructions of these numbers; returns where operators are done then."""
     stream.select(kept)
-    return np.searchsorted(kept, stops).tolist()
+    return [int(stop) for stop in np.searchsorted(kept, stops)]
 
 
 def _after(done: NDArray[np.int64], stops: Sequence[int]) -> list[int]:

@@ -171,9 +171,9 @@ class PlanRunner:
         return outputs
 
     def _run_one_by_one(self, inputs: Sequence[Array], samples: int) -> list[Array]:
-        ranks = [len(item.shape) for item in self.plan.inputs]
+        moving = [array.ndim > len(item.shape) for item, array in zip(self.plan.inputs, inputs, strict=True)]
         made = [
-            self.run([np.asarray(array[at]) if array.ndim > rank else array for array, rank in zip(inputs, ranks, strict=True)])[0]
+            self.run([np.asarray(array[at]) if moves else array for array, moves in zip(inputs, moving, strict=True)])[0]
             for at in range(samples)
         ]
         return [np.stack(values) for values in zip(*made, strict=True)]

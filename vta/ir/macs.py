@@ -18,8 +18,8 @@ def macs_of(node: Node) -> int:
     """Multiply-accumulates of a convolution or matrix product, counting padded positions; 0 for other operators."""
     kind = node.op.removeprefix("qnn.").removeprefix("nn.")
     if kind == "conv2d":
-        known = isinstance(node.attrs, Conv2DAttributes | QnnConv2DAttributes)
-        taps, copies = (node.attrs.taps, node.attrs.copies) if known else (0, 0)
+        attrs = node.attrs
+        taps, copies = (attrs.taps, attrs.copies) if isinstance(attrs, (Conv2DAttributes, QnnConv2DAttributes)) else (0, 0)
         outputs = prod(node.shape) // node.shape[1] * (node.shape[1] - copies)
         return outputs * (taps or prod(node.inputs[1].shape[1:]))
     if kind == "conv2d_transpose":
