@@ -13,7 +13,8 @@ cd "$copy"
 sed -i 's/"-O3"/"-O1"/' native/build_ffi.py  # in the copy: optimising with sanitizers takes minutes
 
 # A warning of the compiler is an error here alone: other compilers may know more of them.
-flags="-Werror -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
+# Python hands -fwrapv on, which would hide sums that overflow; other compilers of the core need not have it.
+flags="-Werror -fno-wrapv -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
 CFLAGS=$flags CXXFLAGS=$flags LDFLAGS="-fsanitize=address,undefined" "$python" setup.py --quiet build_ext --inplace
 
 # Python itself never frees some of what it allocates, so leaks are not looked for.
