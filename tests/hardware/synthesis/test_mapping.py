@@ -6,7 +6,7 @@ import pytest
 
 from vta.errors import DeviceError
 from vta.hardware.synthesis.mapping import map_units, modules_by_unit
-from vta.hardware.synthesis.resources import FAMILIES, Resources, commands_of, resources_of
+from vta.hardware.synthesis.resources import Resources, commands_of, resources_of
 from vta.hardware.synthesis.yosys import find_yosys, run_yosys
 
 CORE = r"""
@@ -87,7 +87,8 @@ def command():
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+# UltraScale+ is mapped by the command of 7-series, with another name.
+@pytest.mark.parametrize("family", ["xilinx", "ecp5", "cyclone-v"])
 def test_units_add_up_to_the_whole(family, command, tmp_path):
     (tmp_path / "vta.v").write_text(CORE)
     steps = ("read_verilog -sv vta.v", *commands_of(family, "vta"), "tee -q -o whole.json stat -json")
