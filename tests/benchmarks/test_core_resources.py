@@ -15,7 +15,8 @@ from benchmarks.core_resources import (
     unit_rows,
 )
 from vta.config.hardware import HardwareConfig
-from vta.hardware.synthesis.estimate import reports_of
+from vta.hardware.synthesis.estimate import base_of, reports_of
+from vta.hardware.synthesis.terms import left_out_errors
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -45,6 +46,13 @@ def test_the_requantize_unit_takes_few_tables_of_a_large_core():
     units = ("alu", "compute", "control")
     assert sum(rich.units[unit].lut - plain.units[unit].lut for unit in units) <= 0.15 * plain.total.lut
     assert rich.total.dsp - plain.total.dsp <= 16
+
+
+def test_what_borrowed_terms_are_off_by():
+    errors = left_out_errors(reports_of("ecp5"), base_of("ecp5"))
+    (lut, ff) = next(found for name, found in errors.items() if "rq_tab" in name)
+    words = f"{-lut:.1%} too few look-up tables, and {-ff:.1%} too few flip-flops".replace("%", " %")
+    assert words in (DOCS / "rtl.md").read_text(encoding="utf-8")
 
 
 def test_nothing_is_unknown():
