@@ -13,7 +13,11 @@ without this, Yosys writes a cycle later, and chooses between memory and registe
 """
 
 
-def mapping_steps(top: str) -> tuple[str, ...]:
-    """Return the steps of a script that has read the Verilog of the module `top`."""
+def mapping_steps(top: str, *, flatten: bool = True) -> tuple[str, ...]:
+    """Return the steps of a script that has read the Verilog of the module `top`.
+
+    Its modules become one, or are mapped each by itself.
+    """
     free = " ".join(f"*.{name}/m:*" for name in _FREE_OF_COLLISIONS)
-    return (f"setattr -set no_rw_check 1 {free}", f"synth_ecp5 -top {top}")
+    apart = "" if flatten else " -noflatten"
+    return (f"setattr -set no_rw_check 1 {free}", f"synth_ecp5{apart} -top {top}")

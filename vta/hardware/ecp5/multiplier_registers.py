@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["main", "move_registers"]
+__all__ = ["MULTIPLIER", "REGISTER", "main", "move_registers"]
 
-_MULTIPLIER, _REGISTER = "MULT18X18D", "TRELLIS_FF"
+MULTIPLIER, REGISTER = "MULT18X18D", "TRELLIS_FF"
 _FACTORS = {side: tuple(f"{side}{bit}" for bit in range(18)) for side in "AB"}
 _PRODUCT = tuple(f"P{bit}" for bit in range(36))
 _CONSTANTS = ("0", "1", "x", "z")
@@ -61,7 +61,7 @@ def move_registers(netlist: dict[str, Any], top: str) -> tuple[int, int]:
     module = netlist["modules"][top]
     cells: dict[str, Cell] = module["cells"]
     nets = _Nets(module)
-    multipliers = {name: cell for name, cell in cells.items() if cell["type"] == _MULTIPLIER and _is_plain(cell)}
+    multipliers = {name: cell for name, cell in cells.items() if cell["type"] == MULTIPLIER and _is_plain(cell)}
     products = {name: found for name, cell in multipliers.items() if (found := _product_registers(cells, nets, cell))}
     factors = {name: found for name, cell in multipliers.items() if (found := _factor_registers(cells, nets, cell))}
     factors = _read_by_nothing_else(nets, factors)
@@ -119,7 +119,7 @@ def _product_registers(cells: dict[str, Cell], nets: _Nets, cell: Cell) -> set[s
     registers: set[str] = set()
     for bit in (_bit(cell, port) for port in _PRODUCT):
         readers = nets.readers.get(bit, set()) if bit not in _CONSTANTS else set()
-        names = {name for name, port in readers if port == "DI" and name and cells[name]["type"] == _REGISTER}
+        names = {name for name, port in readers if port == "DI" and name and cells[name]["type"] == REGISTER}
         if len(readers) > 1 or len(names) != len(readers):
             return set()
         registers |= names
@@ -133,7 +133,7 @@ def _factor_registers(cells: dict[str, Cell], nets: _Nets, cell: Cell) -> set[st
         if bit == "0":
             continue
         driver = nets.driver.get(bit)
-        if driver is None or cells[driver]["type"] != _REGISTER:
+        if driver is None or cells[driver]["type"] != REGISTER:
             return set()
         registers.add(driver)
     return registers if _common_control(cells, registers) else set()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vta.hardware.synthesis.mapping import map_units, modules_by_unit
-from vta.hardware.synthesis.resources import Resources, command_of, resources_of
+from vta.hardware.synthesis.resources import Resources, commands_of, resources_of
 from vta.hardware.synthesis.same_modules import merged
 from vta.hardware.synthesis.units import TABLES, TOP, UNITS, unit_of
 from vta.hardware.synthesis.yosys import find_yosys, run_yosys
@@ -75,7 +75,8 @@ def count_cells(verilog: str) -> Resources:
     with tempfile.TemporaryDirectory(prefix="vta-synth-") as name:
         directory = Path(name)
         (directory / "vta.v").write_text(merged(without_first_contents(verilog), unit_of), encoding="utf-8")
-        steps = ("read_verilog -sv vta.v", f"{command_of('xilinx', TOP)} -run begin:map_ffs", "tee -q -o cells.json stat -json")
+        (mapping,) = commands_of("xilinx", TOP)
+        steps = ("read_verilog -sv vta.v", f"{mapping} -run begin:map_ffs", "tee -q -o cells.json stat -json")
         run_yosys(command, directory, "\n".join(steps), "synthesis failed")
         total = sum(_units(_modules(directory / "cells.json"), "xilinx").values(), Resources())
     return Resources(dsp=total.dsp, bram=total.bram)

@@ -20,7 +20,9 @@ from typing import NoReturn
 import numpy as np
 
 from vta.files.cache import Arrays, remembered
-from vta.hardware.synthesis.resources import command_of
+from vta.hardware.ecp5 import multiplier_registers
+from vta.hardware.ecp5.multiplier_registers import MULTIPLIER, REGISTER, move_registers
+from vta.hardware.synthesis.resources import commands_of
 from vta.hardware.synthesis.same_modules import MODULE
 from vta.hardware.synthesis.units import unit_of
 from vta.hardware.synthesis.yosys import run_yosys
@@ -30,6 +32,8 @@ __all__ = ["Mapped", "map_units", "modules_by_unit"]
 
 _FRAME = "frame"
 """The module around those of a unit."""
+_COUNTS, _NETLIST = "cells.json", "netlist.json"
+"""Files of a run: cells of each module by their kinds, and where registers move the netlist."""
 _MOST_BYTES = 300_000
 """Of Verilog that one run maps, if it is more than one unit."""
 _NAME = re.compile(r"\\vta\.\S+")
@@ -130,17 +134,31 @@ def _run(batch: Sequence[_Unit], family: str, command: Sequence[str]) -> tuple[d
         text = f"{''.join(own.values())}{''.join(boxes.values())}module {_FRAME} ();\n{uses}endmodule\n"
         (directory / "units.v").write_text(text, encoding="utf-8")
         run_yosys(list(command), directory, _script(family), f"synthesis of {', '.join(unit.name for unit in batch)} failed")
-        found = json.loads((directory / "cells.json").read_text(encoding="utf-8"))["modules"]
-    return {_plain(name): _counts(values) for name, values in found.items()}, time.perf_counter() - started
+        cells = _cells(directory, family)
+    return cells, time.perf_counter() - started
 
 
 def _script(family: str) -> str:
-    return "\n".join(("read_verilog -sv units.v", command_of(family, _FRAME), "tee -q -o cells.json stat -json"))
+    steps = ("read_verilog -sv units.v", *commands_of(family, _FRAME), f"tee -q -o {_COUNTS} stat -json")
+    return "\n".join((*steps, f"write_json {_NETLIST}") if family == "ecp5" else steps)
+
+
+def _cells(directory: Path, family: str) -> dict[str, dict[str, int]]:
+    """Cells of each module, as a bitstream has them: of an ECP5 without the registers that move into multipliers."""
+    modules = json.loads((directory / _COUNTS).read_text(encoding="utf-8"))["modules"]
+    cells = {_plain(name): _counts(values) for name, values in modules.items()}
+    if family == "ecp5":
+        netlist = json.loads((directory / _NETLIST).read_text(encoding="utf-8"))
+        for name, counts in cells.items():
+            if MULTIPLIER in counts:
+                counts[REGISTER] = counts.get(REGISTER, 0) - sum(move_registers(netlist, name))
+    return cells
 
 
 def _key(unit: _Unit, family: str, command: Sequence[str]) -> bytes:
     texts = (*unit.own.values(), *unit.boxes.values())
-    return "\n".join((_yosys_version(), *command[1:], _script(family), *texts)).encode()
+    moved = Path(str(multiplier_registers.__file__)).read_text(encoding="utf-8") if family == "ecp5" else ""
+    return "\n".join((_yosys_version(), *command[1:], _script(family), moved, *texts)).encode()
 
 
 def _known(key: bytes) -> Mapped | None:

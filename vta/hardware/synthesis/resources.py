@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields
 
+from vta.hardware.ecp5.mapping import mapping_steps
 from vta.support.dataclass import dataclass
 
-__all__ = ["FAMILIES", "Resources", "command_of", "family_of", "resources_of"]
+__all__ = ["FAMILIES", "Resources", "commands_of", "family_of", "resources_of"]
 
 FAMILIES = ("xilinx", "ultrascale", "ecp5", "cyclone-v")
 """7-series and UltraScale+ of Xilinx, ECP5 of Lattice, Cyclone V of Intel."""
@@ -19,7 +20,6 @@ _XILINX = "synth_xilinx -noiopad -noclkbuf"
 _COMMANDS = {
     "xilinx": f"{_XILINX} -family xc7",
     "ultrascale": f"{_XILINX} -family xcup",
-    "ecp5": "synth_ecp5 -noflatten",
     "cyclone-v": "synth_intel_alm -family cyclonev -noflatten -noiopad -noclkbuf",
 }
 
@@ -80,9 +80,11 @@ def family_of(board_family: str) -> str:
     return _OF_BOARDS.get(board_family, board_family)
 
 
-def command_of(family: str, top: str) -> str:
-    """The command of Yosys that maps the module `top` to `family`, one of `FAMILIES`; other modules by themselves."""
-    return f"{_COMMANDS[family]} -top {top}"
+def commands_of(family: str, top: str) -> tuple[str, ...]:
+    """The commands of Yosys that map the module `top` to `family`, one of `FAMILIES`; other modules by themselves."""
+    if family == "ecp5":
+        return mapping_steps(top, flatten=False)
+    return (f"{_COMMANDS[family]} -top {top}",)
 
 
 def resources_of(cells: Mapping[str, float], family: str) -> Resources:

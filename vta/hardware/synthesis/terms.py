@@ -64,6 +64,12 @@ class _Sizes:
         return 8 * self.hw.elem_bytes(memory) * banks * (banks.bit_length() - 1)
 
     @property
+    def crossing(self) -> int:
+        """Bits of the accumulator's banks, each times the other rows of a beat of bytes: any of them may go to any bank."""
+        banks = max(1, self.timing.bus_bytes // self.hw.elem_bytes(MemoryType.ACC_8BIT))
+        return 8 * self.hw.elem_bytes(MemoryType.ACC) * banks * (banks - 1)
+
+    @property
     def requantizing(self) -> int:
         """Lanes that requantize."""
         return self.lanes * self.hw.requantize_unit
@@ -92,7 +98,7 @@ class _Sizes:
 UNITS: Mapping[str, Callable[[_Sizes], tuple[float, ...]]] = {
     "gemm": lambda sizes: (sizes.adders, sizes.lanes, sizes.depthwise),
     "alu": lambda sizes: (sizes.lanes, sizes.requantizing, sizes.split),
-    "acc memory": lambda sizes: (sizes.lanes, sizes.rotation(MemoryType.ACC, MemoryType.ACC_8BIT), sizes.banked),
+    "acc memory": lambda sizes: (sizes.lanes, sizes.crossing, sizes.banked),
     "uop memory": lambda sizes: (1, sizes.wider),
     "table memory": lambda sizes: (sizes.hw.table_unit, sizes.looking_up),
     "compute": lambda sizes: (1, sizes.lanes, sizes.wider, sizes.hw.requantize_unit, sizes.requantizing, sizes.depthwise),
