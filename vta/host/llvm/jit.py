@@ -17,6 +17,7 @@ from vta.host.llvm.target import host_target
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.nest import Program
 from vta.host.processors import CpuTarget
+from vta.support.without_collection import without_collection
 
 __all__ = ["CompiledProgram", "PreparedCall", "address", "aligned_empty", "compile_object", "compile_program"]
 
@@ -29,7 +30,9 @@ _ALIGNMENT = 64
 def compile_object(program: Program, target: CpuTarget) -> bytes:
     """Return an object file with the program's functions for a processor."""
     machine = _machine(target)
-    module = llvm.parse_assembly(str(llvm_module(program, target)))
+    with without_collection():
+        text = str(llvm_module(program, target))
+    module = llvm.parse_assembly(text)
     module.data_layout = str(machine.target_data)  # without it pointers have 64 bits
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=2)  # the third level takes twice as long, and gains nothing here
