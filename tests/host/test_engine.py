@@ -1,10 +1,7 @@
 """The host part of whole networks by compiled kernels."""
 
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -65,41 +62,6 @@ def test_every_operator_is_in_one_kernel_at_most():
     assert len(nodes) == len(set(nodes))
     left = {node.op for node in graph.calls()} - {node.op for node in nodes}
     assert left <= {"nn.batch_flatten", "reshape"}
-
-
-SECOND_PROCESS = """
-import os, sys
-os.sched_getaffinity = lambda pid: {0, 1}
-from tests.host.test_engine import small_part
-from vta.files.second_process import SecondProcess, allow_second_process
-from vta.host.engine import host_objects
-from vta.host.llvm.target import host_target
-part = small_part()
-threads = host_objects(part, host_target())
-os.environ["VTA_CACHE_PATH"] = sys.argv[1]
-allow_second_process()
-split, real = [], SecondProcess._split
-SecondProcess._split = lambda self: split.append(1) or real(self)
-assert host_objects(part, host_target()) == threads
-assert host_objects(part, host_target()) == threads
-print(len(threads), len(split))
-"""
-
-
-def small_part():
-    graph = canonicalize(load_model("resnet18_v1", {"data": (1, 3, 32, 32)}))
-    names = ("nn.max_pool2d", "nn.global_avg_pool2d", "nn.dense")
-    calls = [node for node in graph.calls() if node.op in names]
-    return describe_host(graph, calls, calls, host_target())
-
-
-def test_a_second_process_compiles_the_same(tmp_path):
-    command = [sys.executable, "-c", SECOND_PROCESS, str(tmp_path / "second")]
-    environment = {**os.environ, "VTA_CACHE_PATH": str(tmp_path / "first")}
-    root = Path(__file__).parents[2]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False, cwd=root)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["3", "1"]
 
 
 def test_the_command_runs_the_host_part_compiled(tmp_path, capsys):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from vta.files.second_process import Postponed, SecondProcess, can_split
 from vta.host.groups import choose_layouts, find_groups, with_beginnings
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
 from vta.host.kernels.procedures.build import ProcedureKernel, build_procedure
@@ -20,7 +19,6 @@ from vta.host.llvm.library import KernelLibrary
 from vta.host.llvm.target import host_target
 from vta.host.loop.compute import Kernel
 from vta.host.loop.lower import lower
-from vta.host.loop.nest import Program
 from vta.host.loop.schedule import scheduled
 from vta.host.loop.steps import Step
 from vta.host.loop.text import program_text
@@ -43,8 +41,6 @@ ScheduleSource = Callable[[Kernel, CpuTarget], tuple[Step, ...] | None]
 """The steps of what a kernel computes, on a processor; None leaves them to the rules of kernels."""
 
 _FLOAT_BYTES = 4
-_ALONE = 2
-"""Programs that one process compiles."""
 
 
 def describe_host(
@@ -128,25 +124,6 @@ def compile_host(part: HostPart, target: CpuTarget | None = None) -> KernelLibra
 
 
 def host_objects(part: HostPart, target: CpuTarget) -> list[bytes]:
-    """An object file for each of the programs, which must have been made for the same processor.
-
-    LLVM does one thing at a time in a process: a second one makes some of them where there may be one, and else threads overlap
-    a little.
-    """
-    programs = list(part.programs().values())
-    if not can_split():
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return list(pool.map(lambda program: kept_object(program, target), programs))
-    # The last one comes first, and is small as a rule: what it loads of LLVM is there for both processes.
-    last = [kept_object(program, target) for program in programs[-1:]]
-    with SecondProcess(wanted=len(programs) > _ALONE):
-        objects = [_object_or_nothing(program, target) for program in programs[:-1]]
-    return objects + last
-
-
-def _object_or_nothing(program: Program, target: CpuTarget) -> bytes:
-    """The object file; nothing in a second process that learns which are wanted."""
-    try:
-        return kept_object(program, target)
-    except Postponed:
-        return b""
+    """An object file for each of the programs, which must have been made for the same processor."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda program: kept_object(program, target), part.programs().values()))
