@@ -1,11 +1,15 @@
 """How long it takes to compile a kernel of the host, and to choose its tile by timing the model's best ones.
 
     python -m benchmarks.host_compile [--tiles N] [--runs N] [--json]
+    python -m benchmarks.host_compile --first-compile MODELS [--json]
 
 For each of the 12 convolutions of ResNet-18 and the depthwise ones of MobileNet: the seconds from a convolution to its object
 file (loops, LLVM, machine code), with the model's first tile and with the slowest of its N best; and the seconds that it takes
 to choose among these, each compiled and run. Nothing comes from a cache. Seconds are those of the thread, so that other work
 counts little.
+
+With --first-compile, how long the whole command takes for each network of a folder (`benchmarks/first_compile.py` says where they
+lie in it): with an empty cache, again, and again without kernels; the processor's seconds, and their ratios.
 """
 
 from __future__ import annotations
@@ -15,9 +19,11 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 
+from benchmarks.first_compile import LARGEST_RATIO, first_row, first_table, networks
 from benchmarks.host import LAYERS, Layer, layer_model
 from vta.autotune.host.measure import HostJob, build_kernel_object, prepared_call
 from vta.autotune.host.task import HostTask, host_tasks, model_tiles
@@ -96,13 +102,27 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         yield f"| {row.layer} | {seconds} | {row.tiles} | {row.gain:.2f} |"
 
 
+def _first_compile(models: Path, as_json: bool) -> None:
+    rows = [first_row(network) for network in networks(models)]
+    if as_json:
+        print(json.dumps([asdict(row) | {"ratio": row.ratio, "wall_ratio": row.wall_ratio} for row in rows]))
+        return
+    print("\n".join(first_table(rows)))
+    over = [row.network for row in rows if max(row.ratio, row.wall_ratio) > LARGEST_RATIO]
+    print(f"\nfirst within {LARGEST_RATIO:g} times of again: {'all' if not over else 'not ' + ', '.join(over)}")
+
+
 def main() -> None:
     """Print the table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiles", type=int, default=6)
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--first-compile", type=Path, metavar="MODELS")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.first_compile is not None:
+        _first_compile(options.first_compile, options.json)
+        return
     row_of(layers()[0], 1, 1)  # what is done once a process
     rows = [row_of(layer, options.tiles, options.runs) for layer in layers()]
     if options.json:

@@ -14,7 +14,7 @@ from vta.host.kernels.procedures.build import ProcedureKernel, build_procedure
 from vta.host.kernels.products.convolution_shape import TileSource, convolution_shape, has_tile
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
-from vta.host.llvm.jit import kept_object
+from vta.host.llvm.kept import kept_object
 from vta.host.llvm.library import KernelLibrary
 from vta.host.llvm.target import host_target
 from vta.host.loop.compute import Kernel

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-import vta.host.llvm
 from vta.errors import CompileError
+from vta.host.llvm import binding
 
 
 class _NoRoom:
@@ -19,4 +19,4 @@ def test_a_library_that_cannot_be_loaded_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "llvmlite.binding")
     monkeypatch.setattr(sys, "meta_path", [_NoRoom(), *sys.meta_path])
     with pytest.raises(CompileError, match="LLVM cannot be loaded: llvmlite's library is damaged, or memory is short"):
-        importlib.reload(vta.host.llvm)
+        importlib.reload(binding)

@@ -32,6 +32,7 @@ from vta.cli.terminal.output import Output, count, size
 from vta.files.second_process import allow_second_process
 from vta.support.lazy_modules import postpone
 from vta.support.quick_numpy import import_numpy
+from vta.support.without_collection import without_collection
 
 if TYPE_CHECKING:
     from vta.compiler.profit import HostModel, OffloadEstimate
@@ -190,15 +191,12 @@ def _no_collection() -> Iterator[None]:
 
     The process of the command does not look at what is left when it ends, either.
     """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if is_command(sys.argv):
-            gc.freeze()
-        if enabled:
-            gc.enable()
+    with without_collection():
+        try:
+            yield
+        finally:
+            if is_command(sys.argv):
+                gc.freeze()
 
 
 def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:

@@ -488,7 +488,7 @@ class _Emitter:
             return value
         kind = ir.VectorType(value.type, self.lane.count)
         first = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.lane.count), [0] * self.lane.count)
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.lane.count), None)
         return self.builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), zeros)
 
     def alike(self, left: Any, right: Any, dtype: str) -> tuple[Any, Any]:

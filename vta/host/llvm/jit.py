@@ -5,40 +5,34 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
+from functools import cache
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.files.cache import Arrays, code_digest, remembered
+from vta.host.llvm.binding import llvm
 from vta.host.llvm.emit import llvm_module
 from vta.host.llvm.target import host_target
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.nest import Program
-from vta.host.loop.text import program_text
 from vta.host.processors import CpuTarget
+from vta.support.without_collection import without_collection
 
-__all__ = ["CompiledProgram", "PreparedCall", "address", "aligned_empty", "compile_object", "compile_program", "kept_object"]
+__all__ = ["CompiledProgram", "PreparedCall", "address", "aligned_empty", "compile_object", "compile_program"]
 
 Array = NDArray[Any]
 
-_CODE = tuple(Path(__file__).with_name(name) for name in ("dot.py", "emit.py", "functions.py", "jit.py", "scalars.py"))
-"""What decides which code a program becomes."""
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _ALIGNMENT = 64
 
 
 def compile_object(program: Program, target: CpuTarget) -> bytes:
     """Return an object file with the program's functions for a processor."""
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
-    )
-    module = llvm.parse_assembly(str(llvm_module(program, target)))
+    machine = _machine(target)
+    with without_collection():
+        text = str(llvm_module(program, target))
+    module = llvm.parse_assembly(text)
     module.data_layout = str(machine.target_data)  # without it pointers have 64 bits
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=2)  # the third level takes twice as long, and gains nothing here
@@ -48,6 +42,16 @@ def compile_object(program: Program, target: CpuTarget) -> bytes:
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     return bytes(machine.emit_object(module))
+
+
+@cache
+def _machine(target: CpuTarget) -> llvm.TargetMachine:
+    """What LLVM knows of a processor, which takes as long to find out as some kernels to compile."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
+    )
 
 
 class CompiledProgram:
@@ -112,13 +116,3 @@ def aligned_empty(buffer: Buffer) -> Array:
 def compile_program(program: Program, target: CpuTarget | None = None) -> CompiledProgram:
     """Compile a program for the processor that this runs on."""
     return CompiledProgram(program, compile_object(program, target or host_target()))
-
-
-def kept_object(program: Program, target: CpuTarget) -> bytes:
-    """An object file as `compile_object` returns it, from the cache where it was made before."""
-    key = f"{llvmlite.__version__}\n{target}\n{program_text(program)}".encode() + code_digest(*_CODE)
-
-    def make() -> Arrays:
-        return {"code": np.frombuffer(compile_object(program, target), np.uint8)}
-
-    return remembered("host-kernels", key, make)["code"].tobytes()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
-import llvmlite.binding as llvm
-
 __all__ = ["KernelLibrary"]
 
 
@@ -14,6 +12,8 @@ class KernelLibrary:
     """Object files linked together. Its functions are there as long as it is."""
 
     def __init__(self, objects: Sequence[bytes], symbols: Iterable[str]) -> None:
+        from vta.host.llvm.binding import llvm
+
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self._jit = llvm.create_lljit_compiler()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import platform
 import shutil
@@ -11,7 +12,10 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from vta.errors import CompileError
+from vta.files.cache import Arrays, code_digest, remembered
 from vta.host.processors import Architecture
 
 __all__ = ["INSTALL", "has_ziglang", "link_library"]
@@ -27,8 +31,21 @@ INSTALL = "pip install 'vta[cross]' brings one"
 def link_library(objects: Sequence[bytes], architecture: Architecture) -> bytes:
     """A shared library of object files for one kind of processor. It needs no other, not even one of C.
 
+    It comes from the cache where the same were linked before.
+
     Raises `CompileError` if there is no linker, saying how to get one, or if the linker fails.
     """
+    linker = _linker(architecture)
+    digests = [hashlib.sha256(code).digest() for code in objects]
+    key = b"\n".join((repr(linker).encode(), code_digest(Path(__file__)), *digests))
+
+    def make() -> Arrays:
+        return {"code": np.frombuffer(_linked(objects, architecture, linker), np.uint8)}
+
+    return remembered("linked-kernels", key, make)["code"].tobytes()
+
+
+def _linked(objects: Sequence[bytes], architecture: Architecture, linker: Sequence[str]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="vta-link-") as folder:
         paths = [Path(folder, f"{at}.o") for at in range(len(objects))]
         for path, code in zip(paths, objects, strict=True):
@@ -36,7 +53,7 @@ def link_library(objects: Sequence[bytes], architecture: Architecture) -> bytes:
         result = Path(folder, "library.so")
         # A file of arguments, for there may be hundreds.
         Path(folder, "objects").write_text("\n".join(map(str, paths)))
-        command = [*_linker(architecture), "-o", str(result), f"@{folder}/objects"]
+        command = [*linker, "-o", str(result), f"@{folder}/objects"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:

@@ -4,26 +4,57 @@ from __future__ import annotations
 
 import platform
 from functools import cache
+from pathlib import Path
 
-import llvmlite.binding as llvm
+import llvmlite
+import numpy as np
 
 from vta.config.target_list import TargetEntry
 from vta.errors import CompileError
+from vta.files.cache import Arrays, code_digest, remembered
 from vta.host.processors import ARCHITECTURES, Architecture, CpuTarget, architecture_of
 from vta.support.shorten import shown
 
 __all__ = ["cpu_target", "host_target", "target_of"]
 
 
+_KNOWN = ("triple", "cpu", "features")
+_OF_KIND = frozenset(
+    (
+        *("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features"),
+        *("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision"),
+    )
+)
+"""Lines of /proc/cpuinfo that say which processor one is."""
+
+
 @cache
 def host_target() -> CpuTarget:
     """The processor that this runs on."""
-    features = llvm.get_host_cpu_features()
-    has = {name for name, there in features.items() if there}
-    triple = llvm.get_default_triple()
+    key = "\n".join((llvmlite.__version__, *_processor_lines()))
+    found = remembered("processors", key.encode() + code_digest(Path(__file__)), _ask_llvm) if _processor_lines() else _ask_llvm()
+    triple, cpu, features = (found[name].tobytes().decode() for name in _KNOWN)
+    has = {feature[1:] for feature in features.split(",") if feature.startswith("+")}
     known = ARCHITECTURES.get(platform.machine())
     requires = tuple(name for name in known.features if name in has) if known else ()
-    return _target(triple, llvm.get_host_cpu_name(), features.flatten(), has, requires)
+    return _target(triple, cpu, features, has, requires)
+
+
+def _ask_llvm() -> Arrays:
+    """What LLVM says of this machine, by `_KNOWN`."""
+    from vta.host.llvm.binding import llvm
+
+    said = (llvm.get_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    return {name: np.frombuffer(text.encode(), np.uint8) for name, text in zip(_KNOWN, said, strict=True)}
+
+
+def _processor_lines() -> list[str]:
+    """What the kernel says of the kinds of this machine's processors; nothing where it does not."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return []
+    return sorted({line for line in lines if line.partition(":")[0].strip() in _OF_KIND})
 
 
 def cpu_target(triple: str | None = None, cpu: str | None = None, attributes: str | None = None) -> CpuTarget:
@@ -55,7 +86,7 @@ def cpu_target(triple: str | None = None, cpu: str | None = None, attributes: st
 
 def _architecture(triple: str | None, cpu: str | None) -> Architecture:
     """That of the triple; without one, this machine's, or the other one that has such a processor."""
-    own = architecture_of(triple or llvm.get_default_triple())
+    own = architecture_of(triple or host_target().triple)
     if triple is not None or cpu is None or cpu in own.processors:
         return own
     return next((item for item in ARCHITECTURES.values() if cpu in item.processors), own)

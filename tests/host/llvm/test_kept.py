@@ -1,0 +1,87 @@
+"""What is kept of LLVM's work is what LLVM would make again, and is found without LLVM."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.host.computes import convolution
+from vta.errors import CompileError
+from vta.host.llvm import link, target
+from vta.host.llvm.jit import compile_object
+from vta.host.llvm.kept import kept_object
+from vta.host.llvm.target import host_target
+from vta.host.loop.lower import lower
+from vta.host.loop.schedule import scheduled
+from vta.host.processors import architecture_of
+
+WITHOUT_LLVM = """
+import sys
+from tests.host.computes import convolution
+from vta.host.loop.lower import lower
+from vta.host.loop.schedule import scheduled
+from vta.host.llvm.kept import kept_object
+from vta.host.llvm.target import host_target
+print(len(kept_object(lower(scheduled(convolution(2, 3, 2, 2), ())), host_target())), "llvmlite.binding" in sys.modules)
+"""
+
+ROOT = Path(__file__).parents[3]
+
+
+def program():
+    return lower(scheduled(convolution(2, 3, 2, 2), ()))
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("VTA_CACHE_PATH", str(tmp_path))
+    host_target.cache_clear()
+    yield
+    host_target.cache_clear()
+
+
+def test_kept_objects_are_those_that_are_compiled():
+    made = compile_object(program(), host_target())
+    assert kept_object(program(), host_target()) == made
+    assert kept_object(program(), host_target()) == made
+
+
+def test_what_is_kept_is_found_without_llvm():
+    code = kept_object(program(), host_target())
+    done = subprocess.run([sys.executable, "-c", WITHOUT_LLVM], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT)
+    assert done.stdout.split() == [str(len(code)), "False"]
+
+
+def test_the_processor_that_is_kept_is_what_llvm_says(monkeypatch):
+    asked = host_target()
+    host_target.cache_clear()
+    monkeypatch.setattr(target, "_ask_llvm", None)
+    if target._processor_lines():
+        assert host_target() == asked
+
+
+def test_another_processor_is_asked_for_again(monkeypatch):
+    host_target()
+    host_target.cache_clear()
+    monkeypatch.setattr(target, "_processor_lines", lambda: ["model name : another"])
+    real, asked = target._ask_llvm, []
+    monkeypatch.setattr(target, "_ask_llvm", lambda: asked.append(1) or real())
+    host_target()
+    assert asked == [1]
+
+
+def test_where_the_kernel_says_nothing_llvm_is_asked(monkeypatch):
+    monkeypatch.setattr(target, "_processor_lines", list)
+    assert host_target().cpu
+
+
+def test_what_was_linked_is_not_linked_again(monkeypatch):
+    objects = [kept_object(program(), host_target())]
+    architecture = architecture_of(host_target().triple)
+    try:
+        made = link.link_library(objects, architecture)
+    except CompileError as error:
+        pytest.skip(str(error))
+    monkeypatch.setattr(link.subprocess, "run", None)
+    assert link.link_library(objects, architecture) == made
