@@ -202,7 +202,7 @@ def test_channels_of_zeros_are_added(widths):
     assert on_vta(compiled)
 
 
-@pytest.mark.parametrize("widths", [(0, 4), (3, 9), (16, 0), (12, 40)])
+@pytest.mark.parametrize("widths", [(0, 4), (3, 9), (16, 0), (12, 40), (0, 40)])
 @pytest.mark.parametrize("value", [3, -128])
 @pytest.mark.parametrize("hw", [BASELINE, TINY, BATCH_2], ids=["baseline", "tiny", "batch of 2"])
 def test_channels_of_other_values_are_added(widths, value, hw):
