@@ -7,7 +7,7 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from tests.quantization import nets
-from tests.quantization.float.test_gptq import correlated
+from tests.quantization.float.weights.test_gptq import correlated
 from vta.ir.arithmetic.decibels import decibels
 from vta.ir.interpreter import evaluate
 from vta.quantization import QuantizeConfig, quantize
