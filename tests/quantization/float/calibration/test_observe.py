@@ -6,7 +6,7 @@ import pytest
 from vta.ir import names as ops
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate, walk
-from vta.quantization.float import observe
+from vta.quantization.float.calibration import observe
 from vta.quantization.float.calibration.observe import observed_batches, outputs_of_batches
 
 X = graph_input("x", (1, 3, 8, 8))
