@@ -38,7 +38,7 @@ from vta.ir.operator import lookup
 from vta.ir.ops.detection import NonMaxSuppressionAttributes
 from vta.passes.canonicalize import canonicalize
 from vta.quantization.config import QuantizeConfig
-from vta.quantization.float.layer_walks import last_layers
+from vta.quantization.float.plan.layer_walks import last_layers
 from vta.runtime import Module
 
 Array = NDArray[Any]

@@ -3,7 +3,8 @@
 DIR holds the networks and labelled samples of `benchmarks.labeled`, NAME picks some. The table goes to standard output, in
 Markdown. A cell is the top-1 accuracy, then in parentheses how often the class is that of the float network, both in per cent,
 and the signal to noise ratio of the scores in dB. With --photographs they are networks that classify photographs, on parts of
-those in DIR/images, for which there are no labels: MobileNet v1, and EfficientNet-lite0 if its package is installed.
+those in DIR/images, for which there are no labels: MobileNet v1, and EfficientNet-lite0 if its package is installed. With --peer
+there are rows of what onnxruntime's quantiser makes of the same networks with the same samples.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +90,8 @@ def _choices() -> Iterator[tuple[str, str, QuantizeConfig]]:
     yield "sim", "default, weights rounded by optimisation (adaround)", replace(default, rounding="adaround")
     yield "sim", "default without equalisation", replace(default, equalize="none")
     yield "sim", "default, all layers equalised", replace(default, equalize="all")
-    for zero_points in ("none", "all"):
-        yield "sim", f"default, zero points in {zero_points}", replace(default, zero_points=zero_points)
+    for target, zero_points in product(("sim", "pynq"), ("none", "all")):
+        yield target, f"default, zero points in {zero_points}", replace(default, zero_points=zero_points)
     for calibration in ("global_scale", "max", "percentile", "kl", "mse"):
         for scales in ("real", "power_of_two"):
             config = replace(default, calibration=calibration, scales=scales)
@@ -101,9 +103,11 @@ def _choices() -> Iterator[tuple[str, str, QuantizeConfig]]:
         yield "sim", text, replace(default, scales=scales, per_channel=False)
     bold = replace(default, skip_conv_layers=())
     yield "sim", "default, first convolution quantised too", bold
-    for zero_points in ("none", "all"):
+    for target, zero_points in product(("sim", "pynq"), ("none", "all")):
         text = f"default, first convolution quantised too, zero points in {zero_points}"
-        yield "sim", text, replace(bold, zero_points=zero_points)
+        yield target, text, replace(bold, zero_points=zero_points)
+    plain = replace(bold, calibration="max", rounding="nearest", bias_correction=False, equalize="none")
+    yield "sim", "plain: largest values, nearest, without bias correction and equalisation", plain
 
 
 def main() -> int:
@@ -114,11 +118,16 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=1000, help="samples to classify (default: %(default)s)")
     parser.add_argument("--calibrate", type=int, default=100, help="samples to calibrate on (default: %(default)s)")
     parser.add_argument("--photographs", action="store_true", help="networks that classify photographs")
+    parser.add_argument("--peer", action="store_true", help="rows of another quantiser too, that of onnxruntime")
     parser.add_argument("--rows", default="", help="only rows whose description contains this")
     args = parser.parse_args()
     files = [file for file in LABELED if not args.names or any(name in file for name in args.names)]
     if args.photographs:
-        networks = list(_photographed(args.models, args.limit, args.calibrate))
+        networks = [
+            network
+            for network in _photographed(args.models, args.limit, args.calibrate)
+            if not args.names or any(name in network.name for name in args.names)
+        ]
     else:
         networks = [_network(args.models, file, args.limit, args.calibrate) for file in files]
     names = [network.name for network in networks]
@@ -130,13 +139,28 @@ def main() -> int:
         if args.rows in text:
             cells = [_cell(network, wanted, config, target) for network, wanted in zip(networks, real, strict=True)]
             _row(target, text, cells)
+    if args.peer:
+        _peer_rows(networks, real)
     return 0
+
+
+def _peer_rows(networks: list[Network], real: list[Array]) -> None:
+    from benchmarks.quantization_peer import PEERS, Peer
+
+    peers = [Peer(network.graph, network.calibration) for network in networks]
+    for way in PEERS:
+        scores = [peer.scores(way, network.x) for peer, network in zip(peers, networks, strict=True)]
+        _row("", way, [_compared(*each) for each in zip(networks, scores, real, strict=True)])
 
 
 def _cell(network: Network, wanted: Array, config: QuantizeConfig, target: str) -> str:
     hw = HardwareConfig.named(target)
     data = {network.graph.inputs[0].name: network.calibration}
     scores = _scores(lower(quantize(network.graph, data, config, hw), hw), network.x)
+    return _compared(network, scores, wanted)
+
+
+def _compared(network: Network, scores: Array, wanted: Array) -> str:
     same = _share(scores, wanted.argmax(axis=1))
     return f"{_top1(network, scores)} ({same:.1f}; {_snr(scores, wanted):.1f})".strip()
 

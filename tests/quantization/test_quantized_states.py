@@ -16,7 +16,7 @@ from vta.ir.state import State
 from vta.ir.stream import evaluate_stream
 from vta.passes.quantized_states import keep_quantized
 from vta.quantization.config import QuantizeConfig
-from vta.quantization.float.calibrate import batches_of
+from vta.quantization.float.calibration.calibrate import batches_of
 from vta.runtime.module import Module
 
 CHANNELS = 16

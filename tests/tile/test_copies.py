@@ -202,8 +202,19 @@ def test_channels_of_zeros_are_added(widths):
     assert on_vta(compiled)
 
 
-def test_channels_of_other_values_are_added_on_the_host():
-    padded = call("nn.pad", [layer(X, 20, "a")], "pad", pad_width=((0, 0), (0, 4), (0, 0), (0, 0)), pad_value=3)
+@pytest.mark.parametrize("widths", [(0, 4), (3, 9), (16, 0), (12, 40), (0, 40)])
+@pytest.mark.parametrize("value", [3, -128])
+@pytest.mark.parametrize("hw", [BASELINE, TINY, BATCH_2], ids=["baseline", "tiny", "batch of 2"])
+def test_channels_of_other_values_are_added(widths, value, hw):
+    padded = call("nn.pad", [layer(X, 20, "a")], "pad", pad_width=((0, 0), widths, (0, 0), (0, 0)), pad_value=value)
+    around = call("nn.pad", [padded], "around", pad_width=((0, 0), (0, 0), (1, 2), (2, 1)), pad_value=value)
+    compiled = run(Graph((X,), (layer(around, 8, "b"), padded)), hw)
+    assert on_vta(compiled)
+
+
+def test_an_input_is_padded_on_the_host():
+    both = ((0, 0), (0, 4), (1, 0), (0, 0))
+    padded = call("nn.pad", [layer(X, 20, "a")], "pad", pad_width=both, pad_value=3)
     compiled = run(Graph((X,), (padded,)), BASELINE)
     assert compiled.placements[-1].reason == "no VTA template for nn.pad on int8"
     before = call("nn.pad", [X], "pad", pad_width=((0, 0), (0, 4), (0, 0), (0, 0)))

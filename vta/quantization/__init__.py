@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from vta.quantization.bounds import accumulator_bound, overflow_warnings
     from vta.quantization.config import QuantizeConfig
     from vta.quantization.dialect import is_quantized
-    from vta.quantization.float.calibrate import calibrate
+    from vta.quantization.float.calibration.calibrate import calibrate
     from vta.quantization.float.quantizer import equalized, quantize
     from vta.quantization.lowering.lower import lower, with_bounds
     from vta.quantization.report import LayerQuality, signal_to_noise
@@ -34,7 +34,7 @@ __getattr__ = lazy_names(
     {
         "vta.quantization.config": ("QuantizeConfig",),
         "vta.quantization.dialect": ("is_quantized",),
-        "vta.quantization.float.calibrate": ("calibrate",),
+        "vta.quantization.float.calibration.calibrate": ("calibrate",),
         "vta.quantization.float.quantizer": ("equalized", "quantize"),
         "vta.quantization.bounds": ("accumulator_bound", "overflow_warnings"),
         "vta.quantization.lowering.lower": ("lower", "with_bounds"),

@@ -14,7 +14,7 @@ from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node, walk
 from vta.ir.ops.quantized.activation import HardSwishAttributes
 from vta.ir.ops.quantized.qnn import QuantizeAttributes, RescaledAttributes
-from vta.quantization.float.quant_groups import LAYOUT_OPS
+from vta.quantization.float.plan.quant_groups import LAYOUT_OPS
 from vta.support.dataclass import dataclass
 
 __all__ = ["LayerQuality", "signal_to_noise", "tensor_scales"]

@@ -9,7 +9,7 @@ from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.graph import Graph, call, graph_input
 from vta.isa.verify import verify
-from vta.quantization.float.rows import longest_row
+from vta.quantization.float.plan.rows import longest_row
 from vta.runtime.module import Module
 
 SIM, NARROW = HardwareConfig.named("sim_rq"), HardwareConfig.named("sim_rq_1x8")

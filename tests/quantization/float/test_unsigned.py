@@ -10,7 +10,7 @@ from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node, call, graph_input
 from vta.ir.interpreter import evaluate
 from vta.quantization import QuantizeConfig, lower, quantize, signal_to_noise, with_bounds
-from vta.quantization.float.quant_groups import make_plan
+from vta.quantization.float.plan.quant_groups import make_plan
 from vta.quantization.float.unsigned import unsigned_values
 
 EVERYTHING = QuantizeConfig(skip_conv_layers=())

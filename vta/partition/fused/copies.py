@@ -17,8 +17,11 @@ def is_copy(node: Node) -> bool:
 
 
 def adds_channels(node: Node) -> bool:
-    """Whether an int8 node pads channels, and perhaps rows and columns, with zeros."""
-    if node.op != ops.PAD or node.dtype != "int8" or attrs_of(node, PadAttributes).pad_value != 0:
+    """Whether an int8 node pads channels: with any value, or with zeros and rows and columns as well."""
+    if node.op != ops.PAD or node.dtype != "int8":
         return False
-    widths = attrs_of(node, PadAttributes).pad_width
-    return len(widths) > 1 and not any(widths[0]) and any(widths[1])
+    attrs = attrs_of(node, PadAttributes)
+    if len(attrs.pad_width) == 1:
+        return False
+    samples, channels, *places = attrs.pad_width
+    return not any(samples) and any(channels) and (attrs.pad_value == 0 or not any(map(any, places)))

@@ -17,10 +17,10 @@ from vta.ir.diagnostics import KEPT_IN_FLOAT, Diagnostics
 from vta.ir.graph import Graph, Node
 from vta.ir.ops.shape import TransposeAttributes
 from vta.quantization.config import QuantizeConfig
-from vta.quantization.float.calibrate import batches_of
-from vta.quantization.float.layer_walks import last_layers, layers_before_logarithms, weighted_layers
-from vta.quantization.float.observe import outputs_of_batches
+from vta.quantization.float.calibration.calibrate import batches_of
+from vta.quantization.float.calibration.observe import outputs_of_batches
 from vta.quantization.float.one_thread import on_one_thread
+from vta.quantization.float.plan.layer_walks import last_layers, layers_before_logarithms, weighted_layers
 from vta.quantization.float.quantizer import quantize
 
 __all__ = ["with_measured_layers"]

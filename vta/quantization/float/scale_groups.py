@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.ir.state import state_nodes
-from vta.quantization.float.quant_groups import LAYOUT_OPS, RECTIFIERS, Plan
+from vta.quantization.float.plan.quant_groups import LAYOUT_OPS, RECTIFIERS, Plan
 from vta.quantization.float.scales import activation_scale
 
 __all__ = ["ScaleGroups", "alike"]

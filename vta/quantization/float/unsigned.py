@@ -8,9 +8,9 @@ from vta.ir.ops.nn.activation import ClipAttributes
 from vta.ir.ops.nn.pool import AvgPool2DAttributes
 from vta.ir.ops.shape import PadAttributes
 from vta.ir.state import state_nodes
-from vta.quantization.float.cross_layer_equalization import is_depthwise
-from vta.quantization.float.quant_groups import LAYOUT_OPS, RECTIFIERS, Plan
+from vta.quantization.float.plan.quant_groups import LAYOUT_OPS, RECTIFIERS, Plan
 from vta.quantization.float.scale_groups import alike
+from vta.quantization.float.weights.cross_layer_equalization import is_depthwise
 
 __all__ = ["unsigned_values"]
 

@@ -34,12 +34,12 @@ from vta.ir.ops.quantized.qnn import (
     uniform_window,
 )
 from vta.quantization.float import scales
-from vta.quantization.float.bias_correction import mean_loss
-from vta.quantization.float.calibrate import ChannelMeans, batches_of
-from vta.quantization.float.input_moments import Moments, PatchMoments
-from vta.quantization.float.observe import observed_batches
+from vta.quantization.float.calibration.calibrate import ChannelMeans, batches_of
+from vta.quantization.float.calibration.input_moments import Moments, PatchMoments
+from vta.quantization.float.calibration.observe import observed_batches
 from vta.quantization.float.one_thread import on_one_thread
-from vta.quantization.float.weighted_layer import ROUNDERS, Rounder
+from vta.quantization.float.weights.bias_correction import mean_loss
+from vta.quantization.float.weights.weighted_layer import ROUNDERS, Rounder
 from vta.quantization.requantize.source_layers import SourceLayer, source_layer
 from vta.support.dataclass import dataclass
 

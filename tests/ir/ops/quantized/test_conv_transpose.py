@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 from tests.ir.ops.quantized.test_qnn import run
 from vta.errors import GraphError
 from vta.ir.graph import call, graph_input
+from vta.ir.ops.nn.conv import Conv2DAttributes, Conv2DTransposeAttributes
+from vta.ir.ops.quantized.conv_transpose import QnnConv2DTransposeAttributes
+from vta.ir.ops.quantized.qnn import QnnConv2DAttributes
 
 
 @given(st.integers(-128, 127), st.integers(1, 3), st.integers(0, 2), st.integers(0, 99))
@@ -33,3 +36,11 @@ def test_data_is_int8():
     inputs = [graph_input("x", (1, 4, 3, 3)), graph_input("w", (4, 3, 2, 2), "int8")]
     with pytest.raises(GraphError, match="data must be int8, got float32"):
         call("qnn.conv2d_transpose", inputs, input_scale=1.0, kernel_scale=1.0)
+
+
+@pytest.mark.parametrize(
+    ("base", "quantised"),
+    [(Conv2DAttributes, QnnConv2DAttributes), (Conv2DTransposeAttributes, QnnConv2DTransposeAttributes)],
+)
+def test_quantised_convolutions_have_all_that_float_ones_have(base, quantised):
+    assert vars(base()).items() <= vars(quantised(input_scale=1.0, kernel_scale=1.0)).items()

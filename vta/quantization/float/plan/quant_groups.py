@@ -15,8 +15,8 @@ from vta.ir.ops.nn.activation import LeakyReluAttributes
 from vta.ir.ops.nn.norm import AxisAttributes
 from vta.ir.state import state_nodes
 from vta.quantization.config import QuantizeConfig
-from vta.quantization.float.functions import Function, functions_of
-from vta.quantization.float.rows import is_row_softmax
+from vta.quantization.float.plan.functions import Function, functions_of
+from vta.quantization.float.plan.rows import is_row_softmax
 from vta.support.dataclass import dataclass
 
 __all__ = [

@@ -6,8 +6,8 @@ import pytest
 from vta.ir import names as ops
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate, walk
-from vta.quantization.float import observe
-from vta.quantization.float.observe import observed_batches, outputs_of_batches
+from vta.quantization.float.calibration import observe
+from vta.quantization.float.calibration.observe import observed_batches, outputs_of_batches
 
 X = graph_input("x", (1, 3, 8, 8))
 WEIGHT = constant(np.random.default_rng(1).standard_normal((4, 3, 3, 3)).astype(np.float32), "w")

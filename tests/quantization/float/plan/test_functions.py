@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vta.ir.graph import Graph, Node, call, constant, graph_input
-from vta.quantization.float.functions import functions_of
+from vta.quantization.float.plan.functions import functions_of
 
 X = graph_input("x", (1, 4, 3, 3))
 Y = graph_input("y", X.shape)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vta.quantization import QuantizeConfig
-from vta.quantization.float.histogram import Histogram, threshold
+from vta.quantization.float.calibration.histogram import Histogram, threshold
 
 
 def histogram(*parts: np.ndarray) -> Histogram:

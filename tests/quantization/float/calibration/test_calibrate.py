@@ -6,7 +6,7 @@ import pytest
 from vta.errors import CompileError, UsageError
 from vta.ir.graph import Graph, call, graph_input
 from vta.quantization import QuantizeConfig, calibrate
-from vta.quantization.float.calibrate import ChannelMeans, batches_of
+from vta.quantization.float.calibration.calibrate import ChannelMeans, batches_of
 
 
 def relu_graph(batch: int) -> Graph:

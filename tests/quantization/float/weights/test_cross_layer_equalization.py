@@ -11,8 +11,8 @@ from tests.integer_graphs import BASELINE
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate, evaluate_all
 from vta.quantization import QuantizeConfig, equalized, quantize
-from vta.quantization.float.cross_layer_equalization import equalize
-from vta.quantization.float.quant_groups import make_plan
+from vta.quantization.float.plan.quant_groups import make_plan
+from vta.quantization.float.weights.cross_layer_equalization import equalize
 
 EVERYTHING = QuantizeConfig(skip_conv_layers=(), equalize="all")
 

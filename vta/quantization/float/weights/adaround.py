@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir.arithmetic.fixed_point import per_channel
-from vta.quantization.float.gptq import compensated
-from vta.quantization.float.input_moments import Moments, shrunk_covariance
+from vta.quantization.float.calibration.input_moments import Moments, shrunk_covariance
 from vta.quantization.float.scales import nearest_levels
+from vta.quantization.float.weights.gptq import compensated
 
 __all__ = ["adaptively_rounded"]
 

@@ -16,8 +16,8 @@ from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate, walk
 from vta.ir.state import initial_values, split_outputs
 from vta.quantization.config import QuantizeConfig
-from vta.quantization.float.histogram import Histogram, threshold
-from vta.quantization.float.observe import Observer, observed_batches
+from vta.quantization.float.calibration.histogram import Histogram, threshold
+from vta.quantization.float.calibration.observe import Observer, observed_batches
 from vta.quantization.float.scales import SIGNED_LEVELS, UNSIGNED_LEVELS
 
 __all__ = ["ChannelMeans", "Progress", "batches_of", "calibrate"]

@@ -9,8 +9,8 @@ from tests.quantization import nets
 from vta.ir.graph import call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.quantization import QuantizeConfig, quantize
-from vta.quantization.float.gptq import compensated
-from vta.quantization.float.input_moments import Moments, PatchMoments
+from vta.quantization.float.calibration.input_moments import Moments, PatchMoments
+from vta.quantization.float.weights.gptq import compensated
 
 
 def patches(data, kernel, groups, strides, padding, dilation):

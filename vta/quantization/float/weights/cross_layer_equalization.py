@@ -19,7 +19,7 @@ from vta.ir.graph import Graph, Node, attrs_of, call, constant
 from vta.ir.interpreter import evaluate
 from vta.ir.ops.nn.activation import ClipAttributes
 from vta.ir.ops.nn.conv import Conv2DAttributes
-from vta.quantization.float.quant_groups import Plan, QuantGroup
+from vta.quantization.float.plan.quant_groups import Plan, QuantGroup
 from vta.support.dataclass import dataclass
 
 __all__ = ["equalize", "is_depthwise"]

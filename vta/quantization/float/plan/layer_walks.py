@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
-from vta.quantization.float.quant_groups import WEIGHTED_OPS
+from vta.quantization.float.plan.quant_groups import WEIGHTED_OPS
 
 __all__ = ["last_layers", "layers_before_logarithms", "weighted_layers"]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vta.ir.arithmetic.fixed_point import per_channel
 from vta.native import ffi, lib
-from vta.quantization.float.input_moments import Moments, shrunk_covariance
+from vta.quantization.float.calibration.input_moments import Moments, shrunk_covariance
 from vta.quantization.float.scales import nearest_levels
 
 __all__ = ["compensated"]

@@ -7,13 +7,13 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from tests.quantization import nets
-from tests.quantization.float.test_gptq import correlated
+from tests.quantization.float.weights.test_gptq import correlated
 from vta.ir.arithmetic.decibels import decibels
 from vta.ir.interpreter import evaluate
 from vta.quantization import QuantizeConfig, quantize
-from vta.quantization.float.adaround import adaptively_rounded
-from vta.quantization.float.gptq import compensated
-from vta.quantization.float.input_moments import shrunk_covariance
+from vta.quantization.float.calibration.input_moments import shrunk_covariance
+from vta.quantization.float.weights.adaround import adaptively_rounded
+from vta.quantization.float.weights.gptq import compensated
 
 
 def errors(values, levels, moments):

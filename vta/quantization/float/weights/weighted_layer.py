@@ -13,14 +13,15 @@ from vta.ir.graph import Node, attrs_of, call, constant
 from vta.ir.ops.nn.conv import Conv2DTransposeAttributes, transposed_weight
 from vta.ir.ops.nn.norm import BatchNormAttributes
 from vta.quantization.float import scales
-from vta.quantization.float.adaround import adaptively_rounded
-from vta.quantization.float.bias_correction import mean_loss
-from vta.quantization.float.gptq import compensated
-from vta.quantization.float.input_moments import Moments
-from vta.quantization.float.quant_groups import WEIGHTED_OPS, QuantGroup, channel_vector
+from vta.quantization.float.calibration.input_moments import Moments
+from vta.quantization.float.levels import Levels
+from vta.quantization.float.plan.quant_groups import WEIGHTED_OPS, QuantGroup, channel_vector
+from vta.quantization.float.weights.adaround import adaptively_rounded
+from vta.quantization.float.weights.bias_correction import mean_loss
+from vta.quantization.float.weights.gptq import compensated
 from vta.support.dataclass import dataclass
 
-__all__ = ["ROUNDERS", "Levels", "Rounder", "WeightedLayer", "bias_of", "channel_scale_of"]
+__all__ = ["ROUNDERS", "Rounder", "WeightedLayer", "bias_of", "channel_scale_of"]
 
 Array = NDArray[Any]
 
@@ -29,15 +30,6 @@ Rounder = Callable[[Array, Array, Moments], NDArray[np.int8]]
 
 ROUNDERS: dict[str, Rounder] = {"adaround": adaptively_rounded, "compensated": compensated}
 """By the names in `ROUNDINGS`."""
-
-
-@dataclass(frozen=True)
-class Levels:
-    """An int8 value that stands for itself, less its zero point, times `scale`."""
-
-    node: Node
-    scale: float
-    zero_point: int = 0
 
 
 @dataclass(frozen=True)

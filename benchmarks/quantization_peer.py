@@ -1,0 +1,90 @@
+"""What another quantiser, that of onnxruntime, makes of the same network with the same samples."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import NDArray
+from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
+
+from benchmarks.onnx_export import exported
+from vta.ir.graph import Graph
+from vta.ir.transforms.batch import with_batch
+
+__all__ = ["PEERS", "Peer"]
+
+Array = NDArray[Any]
+
+PEERS = {
+    "onnxruntime, MinMax": (CalibrationMethod.MinMax, False),
+    "onnxruntime, MinMax, last layer in float": (CalibrationMethod.MinMax, True),
+    "onnxruntime, Percentile, last layer in float": (CalibrationMethod.Percentile, True),
+}
+"""Ways to calibrate, and whether the last layer and all behind it stay in float."""
+_LAYERS = ("Conv", "Gemm")
+
+
+class _Reader(CalibrationDataReader):  # type: ignore[misc]
+    """Samples one by one."""
+
+    def __init__(self, name: str, samples: Array) -> None:
+        self._left: Iterator[dict[str, Array]] = iter([{name: sample[None]} for sample in samples])
+
+    def get_next(self) -> dict[str, Array] | None:
+        """The next sample; None after the last."""
+        return next(self._left, None)
+
+
+class Peer:
+    """A network as ONNX, which onnxruntime quantises and runs."""
+
+    def __init__(self, graph: Graph, calibration: Array) -> None:
+        self.graph, self.calibration = with_batch(graph, 1), calibration
+        self.name = self.graph.inputs[0].name
+        self.model = exported(self.graph, "network")
+
+    def float_scores(self, images: Array) -> Array:
+        """What the file itself gives in float."""
+        return self._run(self.model, images)
+
+    def scores(self, way: str, images: Array) -> Array:
+        """What the network gives, quantised in one of the ways of `PEERS`: asymmetric int8, symmetric weights for each channel.
+
+        It runs as the operators that the quantiser wrote, in float between them, so that no saturating instruction takes part.
+        """
+        method, keeps_last = PEERS[way]
+        last = max(at for at, node in enumerate(self.model.graph.node) if node.op_type in _LAYERS)
+        kept = [node.name for node in self.model.graph.node[last:]] if keeps_last else []
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
+            onnx.save(self.model, source)
+            # It prints how far it is.
+            with redirect_stdout(sys.stderr):
+                quantize_static(
+                    source,
+                    target,
+                    _Reader(self.name, self.calibration),
+                    quant_format=QuantFormat.QDQ,
+                    per_channel=True,
+                    activation_type=QuantType.QInt8,
+                    weight_type=QuantType.QInt8,
+                    calibrate_method=method,
+                    nodes_to_exclude=kept,
+                )
+            return self._run(onnx.load(target), images)
+
+    def _run(self, model: onnx.ModelProto, images: Array) -> Array:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 3
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return np.concatenate([session.run(None, {self.name: image[None]})[0].reshape(1, -1) for image in images])
