@@ -29,6 +29,7 @@ class QnnConv2DTransposeAttributes(ProductAttributes):
     dilation: tuple[int, int] = (1, 1)
     groups: int = 1
     taps: int = 0
+    copies: int = 0
 
 
 def _infer(attrs: QnnConv2DTransposeAttributes, types: Sequence[TensorType]) -> TensorType:
