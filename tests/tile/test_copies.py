@@ -202,8 +202,18 @@ def test_channels_of_zeros_are_added(widths):
     assert on_vta(compiled)
 
 
-def test_channels_of_other_values_are_added_on_the_host():
-    padded = call("nn.pad", [layer(X, 20, "a")], "pad", pad_width=((0, 0), (0, 4), (0, 0), (0, 0)), pad_value=3)
+@pytest.mark.parametrize("hw", [BASELINE, BATCH_2, TINY])
+@pytest.mark.parametrize(("widths", "value"), [((0, 8), -128), ((16, 3), 127), ((5, 0), 3), ((0, 40), -1)])
+def test_channels_of_another_value_are_added(widths, value, hw):
+    x = graph_input("x", (hw.batch, 24, 5, 6), "int8")
+    padded = call("nn.pad", [layer(x, 20, "a")], "pad", pad_width=((0, 0), widths, (0, 0), (0, 0)), pad_value=value)
+    compiled = run(Graph((x,), (layer(padded, 8, "b"), padded)), hw)
+    assert kinds(compiled) == ["conv2d", COPY, "conv2d"]
+    assert on_vta(compiled)
+
+
+def test_channels_and_rows_of_another_value_are_added_on_the_host():
+    padded = call("nn.pad", [layer(X, 20, "a")], "pad", pad_width=((0, 0), (0, 4), (1, 0), (0, 0)), pad_value=3)
     compiled = run(Graph((X,), (padded,)), BASELINE)
     assert compiled.placements[-1].reason == "no VTA template for nn.pad on int8"
     before = call("nn.pad", [X], "pad", pad_width=((0, 0), (0, 4), (0, 0), (0, 0)))
@@ -237,7 +247,7 @@ def moving_graphs(draw):
     values = [layer(x, draw(count), f"c{index}", index) for index in range(draw(st.integers(1, 3)))]
     for index in range(draw(st.integers(1, 4))):
         value = values[draw(st.integers(0, len(values) - 1))]
-        kind = draw(st.sampled_from(["join", "join", "channels", "places", "up", "layer"]))
+        kind = draw(st.sampled_from(["join", "join", "channels", "places", "more", "up", "layer"]))
         name = f"{kind}{index}"
         if kind == "join":
             same = [other for other in values if other.shape[2:] == value.shape[2:]]
@@ -250,6 +260,9 @@ def moving_graphs(draw):
             first[0] = 0
             steps = (1, *(draw(st.integers(1, 3)) for _ in range(3)))
             values.append(cut(value, tuple(first), value.shape, steps, name))
+        elif kind == "more":
+            widths = ((0, 0), (draw(st.integers(0, 17)), draw(st.integers(1, 17))), (0, 0), (0, 0))
+            values.append(call("nn.pad", [value], name, pad_width=widths, pad_value=draw(st.integers(-128, 127))))
         elif kind == "up":
             values.append(call("nn.upsampling", [value], name, scale_h=draw(st.integers(1, 3)), scale_w=draw(st.integers(1, 3))))
         else:

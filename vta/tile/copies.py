@@ -1,4 +1,4 @@
-"""Operators that only move int8 values between channels, rows and columns: concatenation, slices, channels of zeros.
+"""Operators that only move int8 values between channels, rows and columns: concatenation, slices, channels of one value.
 
 In packed blocks channels lie one block after another. What is joined from, or cut at, whole blocks is therefore a question of
 where tensors lie (`vta.tile.placement`); the rest is copied by products with matrices of zeros and ones.
@@ -16,11 +16,13 @@ from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.shape import ConcatenateAttributes, PadAttributes, StridedSliceAttributes
+from vta.isa.instruction import AluOp
 from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import COPY, GemmOperator
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import Tensor
 from vta.tile.registry import TensorOf
+from vta.tile.step import PerChannel, Step
 
 __all__ = [
     "JoinedGroup",
@@ -88,13 +90,24 @@ def copy_operators(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: st
     What `tensor_of` puts in its place already is not copied: then there may be none.
     """
     if node.op == ops.PAD:
-        source, out = tensor_of(node.inputs[0]), tensor_of(node)
-        (first, _), *places = attrs_of(node, PadAttributes).pad_width[1:]
-        term = _mapped(source, out, np.arange(node.inputs[0].shape[1]), first, hw)
-        return [_copy(name, out, [replace(term, padding=(places[0][0], places[1][0])) if places else term])]
+        return [_padded(node, tensor_of, hw, name)]
     if node.op == ops.CONCATENATE and joins_places(node):
         return [_beside(node, tensor_of, hw, name)]
     return list((_joined if node.op == ops.CONCATENATE else _sliced)(node, tensor_of, hw, name))
+
+
+def _padded(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> GemmOperator:
+    """Channels before and after those of the input: no product makes them, so that they are zero, or what is added then."""
+    source, out = tensor_of(node.inputs[0]), tensor_of(node)
+    attrs, channels = attrs_of(node, PadAttributes), node.inputs[0].shape[1]
+    (first, _), *places = attrs.pad_width[1:]
+    term = _mapped(source, out, np.arange(channels), first, hw)
+    copy = _copy(name, out, [replace(term, padding=(places[0][0], places[1][0])) if places else term])
+    if attrs.pad_value == 0:
+        return copy
+    added = np.full(node.shape[1], int(attrs.pad_value), np.int64)
+    added[first : first + channels] = 0
+    return replace(copy, epilogue=(Step(AluOp.ADD, PerChannel(added)),))
 
 
 def _beside(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> GemmOperator:

@@ -17,8 +17,8 @@ def is_copy(node: Node) -> bool:
 
 
 def adds_channels(node: Node) -> bool:
-    """Whether an int8 node pads channels, and perhaps rows and columns, with zeros."""
-    if node.op != ops.PAD or node.dtype != "int8" or attrs_of(node, PadAttributes).pad_value != 0:
+    """Whether an int8 node pads channels with a value, and perhaps rows and columns, if that value is zero."""
+    if node.op != ops.PAD or node.dtype != "int8":
         return False
-    widths = attrs_of(node, PadAttributes).pad_width
-    return len(widths) > 1 and not any(widths[0]) and any(widths[1])
+    (samples, *rest), value = attrs_of(node, PadAttributes).pad_width, attrs_of(node, PadAttributes).pad_value
+    return bool(rest) and not any(samples) and any(rest[0]) and (value == 0 or not any(map(any, rest[1:])))
