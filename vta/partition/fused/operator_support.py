@@ -30,7 +30,7 @@ _SENTENCES = {
     ops.GLOBAL_AVG_POOL2D: f"after quantisation: {_SUM}",
     ops.QNN_AVG_POOL2D: _SUM,
     ops.QNN_GLOBAL_AVG_POOL2D: _SUM,
-    ops.PAD: "on int8, where a result of VTA is padded in height and width, or by channels of one value; a convolution takes it in",
+    ops.PAD: "on int8, where a result of VTA is padded in height and width, or by equal channels; a convolution takes it in",
     ops.BATCH_NORM: "folded into the layer before it, or as a multiply and addition for each channel; after quantisation",
     ops.CONCATENATE: "of int8 values along channels, rows or columns, where VTA computes at least one or it is a state; parts of "
     "whole blocks of channels are not copied",
