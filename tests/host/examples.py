@@ -439,6 +439,8 @@ EXAMPLES = {
         *_rows(ops.QNN_NORMALIZE, input_scale=0.02, output_scale=0.03, epsilon=1e-5),
         *_rows(ops.QNN_NORMALIZE, input_scale=0.02, output_scale=0.03, epsilon=0.0, center=False),
     ],
+    ops.QNN_SIGMOID16: [call(ops.QNN_SIGMOID16, [matrix("int16")], integer_bits=bits) for bits in (0, 3, 6)],
+    ops.QNN_TANH16: [call(ops.QNN_TANH16, [matrix("int16")], integer_bits=bits) for bits in (0, 3, 6)],
     ops.QNN_NORMALIZE16: list(_norms_of_16_bits()),
     ops.QNN_LOOKUP: [call(ops.QNN_LOOKUP, [image("int8"), integers(256)])],
     ops.QNN_LEAKY_RELU: list(_leaky()),
