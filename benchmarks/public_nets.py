@@ -235,10 +235,8 @@ class Row:
 def measure(entry: Entry, path: Path, hw: HardwareConfig, images: Path | None, quantize: QuantizeConfig) -> Row:
     """Compile a file for `hw`, and run it."""
     try:
-        graph = load_model(path, entry.shapes, input_values=_known(path, entry), static_ranges=entry.static_ranges)
-        samples = samples_of(graph, images, signed=entry.reads_signed)
-        calibration = None if is_quantized(graph) else samples
-        compiled = compile_model(graph, hw, calibration=calibration, options=CompileOptions(quantize=quantize))
+        graph, samples = _loaded(entry, path, images)
+        compiled = _compiled(graph, samples, hw, quantize)
     except VTAError as error:
         said = str(error).replace(str(path), path.name).splitlines()[:2]
         return Row(entry.name, refused=" ".join(line.strip() for line in said))
@@ -262,6 +260,21 @@ def measure(entry: Entry, path: Path, hw: HardwareConfig, images: Path | None, q
     )
 
 
+def compiled_network(entry: Entry, path: Path, hw: HardwareConfig, images: Path | None) -> CompiledModule:
+    """Compile a file for `hw` as it is measured."""
+    return _compiled(*_loaded(entry, path, images), hw, QuantizeConfig())
+
+
+def _loaded(entry: Entry, path: Path, images: Path | None) -> tuple[Graph, Samples]:
+    graph = load_model(path, entry.shapes, input_values=_known(path, entry), static_ranges=entry.static_ranges)
+    return graph, samples_of(graph, images, signed=entry.reads_signed)
+
+
+def _compiled(graph: Graph, samples: Samples, hw: HardwareConfig, quantize: QuantizeConfig) -> CompiledModule:
+    calibration = None if is_quantized(graph) else samples
+    return compile_model(graph, hw, calibration=calibration, options=CompileOptions(quantize=quantize))
+
+
 def _known(path: Path, entry: Entry) -> dict[str, int] | None:
     """The inputs that are constants, as far as the file has them."""
     if not entry.values:
@@ -276,17 +289,26 @@ def _fed(entry: Entry) -> Samples:
 
 def total_cycles(compiled: CompiledModule, hw: HardwareConfig, device: int) -> int:
     """What device and host take together, starts and transfers included, in cycles of the fabric's clock."""
+    host = HostModel()
+    outside = starts(compiled, hw, host) + transfers(compiled, hw, host)
+    return round(device + outside + host_cycles(_left(compiled), hw, host))
+
+
+def starts(compiled: CompiledModule, hw: HardwareConfig, host: HostModel) -> float:
+    """What it takes to start the device for each region, in cycles of the fabric's clock."""
+    return len(compiled.regions) * host.start_microseconds * hw.platform.fabric_mhz
+
+
+def transfers(compiled: CompiledModule, hw: HardwareConfig, host: HostModel) -> float:
+    """What it takes the host to pack and unpack what regions read and give, in cycles of the fabric's clock."""
     from vta.tile.packing import packed_nbytes
 
-    host = HostModel()
     moved = sum(
         packed_nbytes(item.node.shape, hw, item.planes)
         for region in compiled.regions
         for item in (*region.inputs, *region.outputs)
     )
-    copied = moved / host.bytes_per_cycle * hw.platform.fabric_mhz / host.mhz
-    starts = len(compiled.regions) * host.start_microseconds * hw.platform.fabric_mhz
-    return round(device + starts + copied + host_cycles(_left(compiled), hw, host))
+    return moved / host.bytes_per_cycle * hw.platform.fabric_mhz / host.mhz
 
 
 def _left(compiled: CompiledModule) -> list[Node]:

@@ -221,6 +221,12 @@ def _rows(op, **attrs):
         yield call(op, [graph_input("x", shape, "int8")], axis=axis, **attrs)
 
 
+def _norms_of_16_bits():
+    for shape, scale in (((3, 20), 2e-5), ((2, 37), 1e-3), ((4, 1), 3.0), ((1, 300), 1e-6)):
+        weight, bias = integers(shape[1], dtype="int16"), integers(shape[1], dtype="int32")
+        yield call(ops.QNN_NORMALIZE16, [graph_input("x", shape, "int16"), weight, bias], scale=scale)
+
+
 def _casts():
     types = (*NUMBERS, "bool")
     for at, dtype in enumerate(types):
@@ -433,6 +439,9 @@ EXAMPLES = {
         *_rows(ops.QNN_NORMALIZE, input_scale=0.02, output_scale=0.03, epsilon=1e-5),
         *_rows(ops.QNN_NORMALIZE, input_scale=0.02, output_scale=0.03, epsilon=0.0, center=False),
     ],
+    ops.QNN_SIGMOID16: [call(ops.QNN_SIGMOID16, [matrix("int16")], integer_bits=bits) for bits in (0, 3, 6)],
+    ops.QNN_TANH16: [call(ops.QNN_TANH16, [matrix("int16")], integer_bits=bits) for bits in (0, 3, 6)],
+    ops.QNN_NORMALIZE16: list(_norms_of_16_bits()),
     ops.QNN_LOOKUP: [call(ops.QNN_LOOKUP, [image("int8"), integers(256)])],
     ops.QNN_LEAKY_RELU: list(_leaky()),
     ops.QNN_HARD_SWISH: [call(ops.QNN_HARD_SWISH, [image("int8")], input_scale=0.05, output_scale=0.04)],

@@ -336,6 +336,19 @@ def gates(draw):
     return gate if draw(st.booleans()) else call(ops.CAST, [gate], dtype="int32")
 
 
+@st.composite
+def norms_of_16_bits(draw):
+    """Rows that vary by all, some or none of their bits, around any level."""
+    rows, count = draw(st.integers(1, 3)), draw(st.integers(1, 70))
+    x, rng = graph_input("x", (rows, count), "int32"), np.random.default_rng(draw(st.integers(0, 99)))
+    weight = constant(rng.integers(-(2**15), 2**15, count).astype(np.int16))
+    bias = constant(rng.integers(-(2**31), 2**31, count).astype(np.int32) >> draw(st.integers(0, 12)))
+    shift, level = draw(st.integers(16, 31)), draw(st.integers(-(2**15), 2**15 - 1))
+    value = call(ops.ADD, [call(ops.RIGHT_SHIFT, [x, constant(np.int32(shift))]), constant(np.int32(level))])
+    scale = draw(st.one_of(st.floats(1e-8, 1e-3), st.floats(1e-3, 1e5)))
+    return call(ops.QNN_NORMALIZE16, [call(ops.CAST, [value], dtype="int16"), weight, bias], scale=scale)
+
+
 RANDOM_KERNELS = {
     "convolution": convolutions(),
     "depthwise": depthwise(),
@@ -359,6 +372,8 @@ RANDOM_KERNELS = {
     "top k": ordered(),
 }
 """A strategy of calls for each kind of kernel."""
+RANDOM_ROWS = {"norm of 16 bits": norms_of_16_bits()}
+"""The same for what onnxruntime has no operators for."""
 RANDOM_PROCEDURES = {
     "sorted": sorted_rows(),
     "suppression": suppressed(),

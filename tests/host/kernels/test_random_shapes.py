@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.host.random_kernels import RANDOM_KERNELS, RANDOM_PROCEDURES, graph_of, inputs_of, require_same
+from tests.host.random_kernels import RANDOM_KERNELS, RANDOM_PROCEDURES, RANDOM_ROWS, graph_of, inputs_of, require_same
 from vta.ir.interpreter import evaluate
 from vta.runtime.host_part.host_graph import host_graph
 from vta.runtime.host_part.host_options import HostOptions
@@ -13,7 +13,7 @@ from vta.runtime.host_part.plan import HostStep
 BOUND = 1e-5
 
 
-KINDS = RANDOM_KERNELS | RANDOM_PROCEDURES
+KINDS = RANDOM_KERNELS | RANDOM_ROWS | RANDOM_PROCEDURES
 
 
 @pytest.mark.parametrize("kind", KINDS)

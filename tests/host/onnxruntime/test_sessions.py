@@ -27,7 +27,7 @@ BOUND = 2e-6
 REFUSED = (
     ops.AVG_POOL2D, ops.CAST, ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.COS, ops.DENSE, ops.DETECTIONS, ops.ERF, ops.LRN,
     ops.NORMALIZE, ops.PROD, ops.QNN_AVG_POOL2D, ops.QNN_CONV2D_TRANSPOSE, ops.QNN_DENSE, ops.QNN_NORMALIZE,
-    ops.QNN_SOFTMAX_SHARES, ops.QNN_SOFTMAX_TERMS, ops.RESCALE,
+    ops.QNN_NORMALIZE16, ops.QNN_SOFTMAX_SHARES, ops.QNN_SOFTMAX_TERMS, ops.RESCALE,
 )  # fmt: skip
 """Some of whose calls onnxruntime does not take: of double precision, of wide weights, of what is looked at, or all."""
 

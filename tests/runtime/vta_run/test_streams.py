@@ -10,7 +10,8 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from tests.state_nets import counter, frames, streaming_net
-from vta.compiler.compile import compile_graph
+from tests.tflite_streams import integer_lstm
+from vta.compiler.compile import compile_graph, compile_model
 from vta.devices.sim import SimDevice
 from vta.host.llvm.target import host_target
 from vta.runtime import Module, save
@@ -88,3 +89,19 @@ def test_what_is_no_stream_is_refused(vta_run, tmp_path, arguments, status, mess
         np.save(tmp_path / f"{name}.npy", np.zeros(shape, np.int32))
     found, _, complaint = vta_run(net, *(word.format(dir=tmp_path) for word in arguments))
     assert (found, message in complaint) == (status, True), complaint
+
+
+def test_an_integer_lstm_with_layer_normalisation(vta_run, tmp_path):
+    rng, file = np.random.default_rng(5), tmp_path / "lstm.tflite"
+    file.write_bytes(integer_lstm(rng, normalized=True))
+    module = compile_model(file, BASELINE)
+    (given,) = module.graph.arguments
+    x = rng.integers(-128, 128, (4, *given.shape)).astype(given.dtype)
+    np.save(tmp_path / "x.npy", x)
+    with Module(module, SimDevice(module.hw)) as loaded:
+        wanted = loaded.run_frames(x).outputs[0]
+    net, out = saved(module, tmp_path / "net.vta"), tmp_path / "out.npz"
+    status, _, complaint = vta_run(net, f"--input={given.name}={tmp_path / 'x.npy'}", "--frames", "--output", out)
+    assert (status, complaint) == (0, "")
+    with np.load(out) as found:
+        np.testing.assert_array_equal(found[found.files[0]], wanted)

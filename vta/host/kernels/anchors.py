@@ -20,6 +20,7 @@ from vta.host.kernels.products.integers import Windows, integer_convolution, int
 from vta.host.kernels.products.matmul import computed_convolution, computed_dense, matmul, matmul2d
 from vta.host.kernels.products.transposed import grouped_convolution, transposed_convolution, transposed_windows, with_offsets
 from vta.host.kernels.quantized_pools import quantized_average, quantized_global_average
+from vta.host.kernels.reducing.gates import normalize16
 from vta.host.kernels.reducing.ordered import MOST_ORDERED, top_k
 from vta.host.kernels.reducing.reductions import REDUCTIONS, arg_extreme, reduction
 from vta.host.kernels.reducing.rows import float_normalize, normalize, softmax_shares, softmax_terms
@@ -135,6 +136,7 @@ _RULES: dict[str, _Rule] = {
     ops.QNN_SOFTMAX_TERMS: softmax_terms,
     ops.QNN_SOFTMAX_SHARES: softmax_shares,
     ops.QNN_NORMALIZE: normalize,
+    ops.QNN_NORMALIZE16: normalize16,
     ops.NORMALIZE: float_normalize,
     ops.WINDOWS: window_channels,
     ops.TOP_K: top_k,

@@ -15,17 +15,27 @@ from numpy.typing import NDArray
 from vta.ir.arithmetic.tflite_fixed_point import EXP_MINUS_EIGHTH, POWERS, RECIPROCAL_SLOPE, RECIPROCAL_START, THIRD, raised
 from vta.ir.arithmetic.tflite_rounding import divide_by_power_of_two, doubling_high_product
 
-__all__ = ["MOST_INTEGER_BITS", "inverse_root", "sigmoid_table", "tanh_table"]
+__all__ = [
+    "HALF_ROOT_OF_TWO",
+    "MOST_INTEGER_BITS",
+    "NEWTON_STEPS",
+    "THREE_HALVES",
+    "inverse_root",
+    "sigmoid_table",
+    "tanh_table",
+]
 
 Array = NDArray[Any]
 
 MOST_INTEGER_BITS = 6
 _LOW, _HIGH = -(2**15), 2**15 - 1
 """The least value, and the largest, which is the real number one where there are no integer bits."""
-_THREE_HALVES = (1 << 28) + (1 << 27)
+THREE_HALVES = (1 << 28) + (1 << 27)
 """With 3 integer bits of 32."""
-_HALF_ROOT_OF_TWO = 1518500250
+HALF_ROOT_OF_TWO = 1518500250
 """Without integer bits."""
+NEWTON_STEPS = 5
+"""To the inverse of a root."""
 _CLAMPED_BITS, _CLAMP = 5, 32
 """With more integer bits than these, exponentials of values below minus the clamp are zero."""
 
@@ -119,9 +129,9 @@ def inverse_root(values: Array) -> tuple[Array, Array]:
     shrunk, shift = shrunk << 2 * pairs, 11 + halvings - pairs
     half = divide_by_power_of_two(shrunk >> 1, 1)
     x = np.full_like(values, 1 << 28)
-    for _ in range(5):
+    for _ in range(NEWTON_STEPS):
         cube = raised(doubling_high_product(doubling_high_product(x, x), x), 6)
-        x = raised(doubling_high_product(_THREE_HALVES, x) - doubling_high_product(half, cube), 3)
-    multiplier = doubling_high_product(x, _HALF_ROOT_OF_TWO) << np.maximum(-shift, 0)
+        x = raised(doubling_high_product(THREE_HALVES, x) - doubling_high_product(half, cube), 3)
+    multiplier = doubling_high_product(x, HALF_ROOT_OF_TWO) << np.maximum(-shift, 0)
     trivial = values <= 1
     return np.where(trivial, 2**31 - 1, multiplier), np.where(trivial, 0, -np.maximum(shift, 0))

@@ -28,6 +28,7 @@ __all__ = [
     "multiplied_down",
     "multiplied_once",
     "narrowed",
+    "raised",
     "requantized",
     "round_half_up",
     "rounded_away",
@@ -114,6 +115,11 @@ def divided_by_power_of_two(value: Expr, exponent: Expr) -> Expr:
     down = binary("and", binary("shr", value, int64(63)), moves)
     half = binary("shr", binary("shl", int64(1), exponent), int64(1))
     return binary("shr", binary("add", binary("add", value, down), half), exponent)
+
+
+def raised(value: Expr, bits: int) -> Expr:
+    """`vta.ir.arithmetic.tflite_fixed_point.raised`, on int64."""
+    return limited(binary("shl", value, int64(bits)), *_INT32, "int64")
 
 
 def multiplied(value: Expr, multiplier: Expr, exponent: Expr) -> Expr:

@@ -7,7 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from vta.host.kernels.anchor import PlainAnchor, Site
-from vta.host.kernels.by_element.rescaling import divided_by_power_of_two, doubling_high_product, int64, multiplied, narrowed
+from vta.host.kernels.by_element.rescaling import (
+    divided_by_power_of_two,
+    doubling_high_product,
+    int64,
+    multiplied,
+    narrowed,
+    raised,
+)
 from vta.host.kernels.reducing.reductions import reduced, shared_loops
 from vta.host.kernels.values import Coordinate, Point, Value, plain_point
 from vta.host.loop.buffer import Buffer
@@ -27,7 +34,7 @@ __all__ = ["FixedSoftmax", "along", "fixed_arithmetic", "fixed_softmax", "read_s
 _LONGEST_ROW = 1 << 12
 """Values of a row that is kept on the stack."""
 _DIFFERENCE_BITS, _SUM_BITS = 5, 12
-_INT32 = (-(2**31), 2**31 - 1)
+_LEAST = -(2**31)
 
 
 def softmax(node: Node, site: Site) -> PlainAnchor:
@@ -127,7 +134,7 @@ def fixed_arithmetic(node: Node) -> FixedSoftmax:
     ratio = min(attrs.input_scale * 2.0 ** (31 - _DIFFERENCE_BITS), 2.0**31 - 1)
     multiplier, exponent = (int(part) for part in quantized_multiplier(ratio))
     radius = ((1 << _DIFFERENCE_BITS) - 1) * 2.0 ** (31 - _DIFFERENCE_BITS) / 2.0**exponent
-    return FixedSoftmax(multiplier, exponent, max(-int(np.floor(radius)), _INT32[0]))
+    return FixedSoftmax(multiplier, exponent, max(-int(np.floor(radius)), _LEAST))
 
 
 def fixed_softmax(node: Node, site: Site) -> PlainAnchor:
@@ -162,17 +169,12 @@ def whole_stage(name: str, value: Value) -> Stage:
     return stored(value, name, 1)[0]
 
 
-def _raised(value: Expr, bits: int) -> Expr:
-    shifted = binary("shl", value, int64(bits))
-    return binary("min", binary("max", shifted, int64(_INT32[0])), int64(_INT32[1]))
-
-
 def _exp_of_negative(value: Expr) -> Expr:
     """`vta.ir.arithmetic.tflite_fixed_point.exp_of_negative`, with the integer bits of a difference."""
     fraction = 31 - _DIFFERENCE_BITS
     quarter = 1 << (fraction - 2)
     rest = binary("sub", binary("and", value, int64(quarter - 1)), int64(quarter))
-    result = _exp_within_quarter(_raised(rest, _DIFFERENCE_BITS))
+    result = _exp_within_quarter(raised(rest, _DIFFERENCE_BITS))
     remainder = binary("sub", rest, value)
     for power, factor in POWERS:
         if power < _DIFFERENCE_BITS:
@@ -206,5 +208,5 @@ def _reciprocal(total: Expr, headroom: Expr) -> Expr:
     x = binary("add", int64(RECIPROCAL_START), doubling_high_product(half, int64(RECIPROCAL_SLOPE)))
     for _ in range(3):
         error = binary("sub", int64(1 << 29), doubling_high_product(half, x))
-        x = binary("add", x, _raised(doubling_high_product(x, error), 2))
-    return _raised(x, 1)
+        x = binary("add", x, raised(doubling_high_product(x, error), 2))
+    return raised(x, 1)

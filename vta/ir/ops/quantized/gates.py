@@ -15,15 +15,16 @@ from vta.ir.operator import Attributes, TensorType, operator
 from vta.ir.ops._checks import check_float, check_int, require, require_dtype
 from vta.support.dataclass import dataclass
 
-__all__ = ["GateAttributes", "Normalize16Attributes"]
+__all__ = ["FRACTION_BITS", "OUTPUT_BITS", "GateAttributes", "Normalize16Attributes"]
 
 Array = NDArray[Any]
 
 _GUARD = 10_000
 """Times the scale of the weights: the variance of rows whose own is below one."""
-_FRACTION_BITS = 10
+FRACTION_BITS = 10
 """Of the mean and of normalised values."""
-_OUTPUT_BITS = 12
+OUTPUT_BITS = 12
+"""Behind the point of results."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,11 @@ class Normalize16Attributes(Attributes):
     def __post_init__(self) -> None:
         check_float(self, "scale", above=0.0)
 
+    @property
+    def least_variance(self) -> int:
+        """What stands for the variance of rows whose own is below one."""
+        return max(1, int(_GUARD * np.float32(self.scale)))
+
 
 def _infer_normalize(attrs: Normalize16Attributes, types: Sequence[TensorType]) -> TensorType:
     data, weight, bias = types
@@ -86,17 +92,17 @@ def _infer_normalize(attrs: Normalize16Attributes, types: Sequence[TensorType]) 
 def _normalize(attrs: Normalize16Attributes, data: Array, weight: Array, bias: Array) -> Array:
     """Rows less their mean, by their deviation, times weights, plus biases. Quotients are cut towards zero."""
     count, values = data.shape[1], data.astype(np.int64)
-    mean = _quotient(values.sum(axis=1, keepdims=True) << _FRACTION_BITS, count)
-    squares = np.square(values).sum(axis=1, keepdims=True) * ((1 << 2 * _FRACTION_BITS) // count)
-    variance = _quotient(squares - mean * mean, 1 << 2 * _FRACTION_BITS)
-    variance = np.where(variance < 1, max(1, int(_GUARD * np.float32(attrs.scale))), variance)
-    normal = multiply_quantized((values << _FRACTION_BITS) - mean, *inverse_root(variance))
+    mean = _quotient(values.sum(axis=1, keepdims=True) << FRACTION_BITS, count)
+    squares = np.square(values).sum(axis=1, keepdims=True) * ((1 << 2 * FRACTION_BITS) // count)
+    variance = _quotient(squares - mean * mean, 1 << 2 * FRACTION_BITS)
+    variance = np.where(variance < 1, attrs.least_variance, variance)
+    normal = multiply_quantized((values << FRACTION_BITS) - mean, *inverse_root(variance))
     # The product wraps in 32 bits, as it does there.
     product = (normal * weight).astype(np.int32).astype(np.int64) + bias
-    half = 1 << (_FRACTION_BITS - 1)
-    rounded = _quotient(np.where(product > 0, product + half, product - half), 1 << _FRACTION_BITS)
+    half = 1 << (FRACTION_BITS - 1)
+    rounded = _quotient(np.where(product > 0, product + half, product - half), 1 << FRACTION_BITS)
     multiplier, exponent = quantized_multiplier(attrs.scale)
-    return np.asarray(np.clip(multiply_quantized(rounded, multiplier, exponent + _OUTPUT_BITS), -(2**15), 2**15 - 1), np.int16)
+    return np.asarray(np.clip(multiply_quantized(rounded, multiplier, exponent + OUTPUT_BITS), -(2**15), 2**15 - 1), np.int16)
 
 
 def _quotient(value: Array, by: int) -> Array:
