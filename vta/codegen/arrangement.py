@@ -11,7 +11,6 @@ from vta.codegen.emit_operators import ARRANGEMENTS, Arrangement, emit_operators
 from vta.codegen.interleave import Pair
 from vta.codegen.tokens import encoded_with_tokens
 from vta.config.hardware import HardwareConfig
-from vta.devices.cycle import CycleDevice
 from vta.schedule.schedule import Schedule
 from vta.tile.operator import TileOperator
 
@@ -32,6 +31,8 @@ def fastest_arrangement(
     """
     if not hw.capabilities.requantize:
         return ARRANGEMENTS[0]
+    from vta.devices.cycle import CycleDevice
+
     device = CycleDevice(hw, timing_only=True)
 
     def cycles(arrangement: Arrangement) -> int:
