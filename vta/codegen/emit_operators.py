@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.fills import needed_fills
 from vta.codegen.gemm_description import FROM_BOTTOM, Placement
 from vta.codegen.interleave import Pair, Written, interleaved_order
-from vta.codegen.loads_first import loads_first
 from vta.codegen.prefetch import has_one_place, prefetched_order
 from vta.codegen.region_program import MOVE_SUFFIX
 from vta.codegen.stream import Stream, UopsOverflow
@@ -67,6 +65,9 @@ def emit_operators(
         placements = _placements(len(operators), pairs, hw, arrangement)
         names, stops = _emit(stream, operators, addresses, schedules, placements)
         if hw.capabilities.requantize:
+            from vta.codegen.fills import needed_fills
+            from vta.codegen.loads_first import loads_first
+
             stops = _interleaved(stream, stops, pairs)
             stops = _prefetched(stream, stops, [i for i, each in enumerate(operators) if has_one_place(each)])
             stops = _kept(stream, stops, needed_fills(stream))
