@@ -6,8 +6,6 @@ the program is handed on later, though the load unit might have gone on: so load
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,46 +14,49 @@ from vta.isa.instruction import Unit
 
 __all__ = ["loads_first"]
 
+_Range = tuple[int, int, int]
+"""A memory, the first row or element, and that behind the last."""
+
 
 def loads_first(stream: Stream) -> NDArray[np.int64]:
     """The instructions of a stream, shape (n,), with the loads of inputs and weights of each tile before what computes in it.
 
-    The order of loads stays, and so does that of all other instructions. A load stays behind what reads the rows that it fills.
+    The order of loads stays, and so does that of all other instructions. A load stays behind what reads the rows that it fills,
+    and behind stores to where it reads: operators of one layer that follow each other may have tiles of one number.
     """
     place = np.arange(len(stream), dtype=np.float64)
-    units, tiles, operators = stream.units, stream.tiles, stream.operators // 2
+    tiles, operators = stream.tiles, stream.operators // 2
     begins = np.append(True, (np.diff(tiles) != 0) | (np.diff(operators) != 0))
-    loads = units == Unit.LOAD
+    loads = stream.units == Unit.LOAD
     least = -1.0
-    # Instructions of the tile so far that read rows of inputs or weights, and which rows.
-    reads: list[tuple[int, tuple[int, int, int]]] = []
+    # Instructions of the tile so far that no load may pass which touches the same, and what that is.
+    passed: list[tuple[int, _Range]] = []
     touched = _touched(stream)
-    used = np.isin(units, (Unit.LOAD, Unit.COMPUTE)) | begins
-    for row, begin, load in zip(np.flatnonzero(used).tolist(), begins[used].tolist(), loads[used].tolist(), strict=True):
+    for row, (begin, load) in enumerate(zip(begins.tolist(), loads.tolist(), strict=True)):
         if begin:
             least = row - 0.5
-            reads.clear()
+            passed.clear()
+        own = touched.get(row, ())
         if not load:
-            reads += [(row, rows) for rows in touched.get(row, ())]
+            passed += [(row, part) for part in own]
             continue
-        (space, start, end) = touched[row][0]
-        blocking = (who for who, (other, low, high) in reversed(reads) if other == space and low < end and high > start)
+        blocking = (who for who, part in reversed(passed) if any(_overlap(part, other) for other in own))
         least = max(least, next(blocking, -1) + 0.5)
         place[row] = least
     return np.argsort(place, kind="stable")
 
 
-def _touched(stream: Stream) -> dict[int, list[tuple[int, int, int]]]:
-    """By instruction: the rows of inputs and weights that it reads or fills: memory, the first, and that behind the last."""
-    found: dict[int, list[tuple[int, int, int]]] = {}
-    for owner, rows in _on_chip(stream):
-        found.setdefault(owner, []).append(rows)
-    return found
+def _overlap(one: _Range, other: _Range) -> bool:
+    return one[0] == other[0] and one[1] < other[2] and one[2] > other[1]
 
 
-def _on_chip(stream: Stream) -> Iterator[tuple[int, tuple[int, int, int]]]:
+def _touched(stream: Stream) -> dict[int, list[_Range]]:
+    """By instruction: rows of inputs and weights that it reads or fills, and the DRAM that it loads them from or stores to."""
     accesses, counts = stream.accesses, stream.access_counts
-    chosen = np.flatnonzero((accesses[:, 0] == Space.INP) | (accesses[:, 0] == Space.WGT))
-    owner = np.repeat(np.arange(len(counts)), counts)[chosen].tolist()
-    for who, (space, _, start, length) in zip(owner, accesses[chosen, :4].tolist(), strict=True):
-        yield who, (space, start, start + length)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    space, moves = accesses[:, 0], stream.units[owner] != Unit.COMPUTE
+    chosen = np.flatnonzero((space == Space.INP) | (space == Space.WGT) | ((space == Space.DRAM) & moves))
+    found: dict[int, list[_Range]] = {}
+    for who, (where, _, start, length, count, stride) in zip(owner[chosen].tolist(), accesses[chosen].tolist(), strict=True):
+        found.setdefault(who, []).append((where, start, start + (count - 1) * stride + length))
+    return found
