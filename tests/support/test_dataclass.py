@@ -193,3 +193,10 @@ assert not written
 assert len(written) == 1
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_class_with_types_for_annotations_inherits_from_one_with_texts():
+    base = dataclass(frozen=True)(type("Base", (), {"__annotations__": {"one": "int"}, "__module__": __name__}))
+    derived = dataclass(frozen=True)(type("Derived", (base,), {"__annotations__": {"two": int}, "__module__": __name__}))
+    assert [field.name for field in dataclasses.fields(derived)] == ["one", "two"]
+    assert derived(1, two=2) == derived(1, 2)

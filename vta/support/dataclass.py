@@ -16,8 +16,8 @@ __all__ = ["dataclass"]
 
 _Method = Callable[..., Any]
 
-_FIELDS, _MATCHED = "__dataclass_fields__", "__match_args__"
-"""What the standard decorator makes of the fields of a class."""
+_FIELDS, _MATCHED, _PARAMETERS = "__dataclass_fields__", "__match_args__", "__dataclass_params__"
+"""What the standard decorator makes of the fields of a class, and what it was called with."""
 _FEW = 48
 """Instances that are made before it is worth to compile how."""
 _NO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")
@@ -104,6 +104,7 @@ def _make_plain_fields(cls: type, own: Mapping[str, str], kw_only: bool) -> None
         field.name, field.type, field._field_type = name, kind, _A_FIELD
         made[name] = field
     setattr(cls, _FIELDS, made)
+    setattr(cls, _PARAMETERS, getattr(_One, _PARAMETERS))  # it asks for those of a base
     if sys.version_info >= (3, 13) and "__replace__" not in vars(cls):
         cls.__replace__ = dataclasses.replace  # type: ignore[attr-defined]
 

@@ -155,4 +155,6 @@ def test_every_integer_operator_belongs_to_a_fused_operator(graph: Graph, net, h
     lowered = lower(quantize(graph, net.samples(graph, 8), QuantizeConfig(), hw), hw)
     _, reasons = find_fused_operators(lowered)
     moving = ("concatenate", "nn.upsampling", "nn.batch_flatten", "qnn.quantize", "qnn.dequantize")
-    assert [(n.name, n.op, why) for n, why in reasons.items() if n.dtype != "float32" and n.op not in moving] == []
+    # What the host quantises, it pads with the zero point, too.
+    left = [n for n in reasons if not (n.op == "nn.pad" and n.inputs[0].op == "qnn.quantize")]
+    assert [(n.name, n.op, reasons[n]) for n in left if n.dtype != "float32" and n.op not in moving] == []

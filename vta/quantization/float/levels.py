@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from vta.errors import CompileError
@@ -84,6 +86,8 @@ def clipped(node: Node, value: Node, scale: float, zero_point: int) -> Node:
 
 def level_of(value: float, tensor: Levels) -> int | None:
     """The level of a tensor that stands for a value; None beyond those that int8 has."""
+    if not math.isfinite(value):
+        return None
     level = int(round_half_up(value / tensor.scale)) + tensor.zero_point
     return level if tensor.zero_point - _LARGEST_LEVEL <= level <= _LARGEST_LEVEL and level >= -128 else None
 
