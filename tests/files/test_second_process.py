@@ -19,7 +19,7 @@ def block(make, wanted=True):
     with SecondProcess(wanted):
         for digest in digests:
             try:
-                found.append(made(digest, lambda: make(digest)))
+                found.append(made(digest, lambda digest=digest: make(digest)))
             except Postponed:
                 found.append(None)
     return found
