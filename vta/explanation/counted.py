@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from vta.isa.instruction import DEPTHWISE_TAPS, REQUANTIZE_PARAMETERS, AluOp
+from vta.isa.instruction import DEPTHWISE_TAPS, AluOp
 from vta.schedule.term_work import term_work
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators
 
-__all__ = ["requantized_by_unit", "requantized_in", "with_depthwise_unit"]
+__all__ = ["requantized_in", "with_depthwise_unit"]
 
 _PASSES = {"close": 5, "shift": 4}
 """Over a row of results, its start among them (docs/requantisation.md)."""
@@ -23,19 +23,6 @@ def requantized_in(regions: Sequence[RegionOperators], total: int, way: str) -> 
         if _multiplies(operator) and not operator.scratch_operands
     ]
     return total - sum(saved) if any(saved) else None
-
-
-def requantized_by_unit(regions: Sequence[RegionOperators], total: int) -> int | None:
-    """The cycles if products rescaled a row as they are summed, without a start; with operands that are rescaled first, that
-    takes one pass, and two more for each."""
-    saved = [
-        operator.output.elements * (_passes(operator) - (1 + 2 * operator.scratch_operands if operator.scratch_operands else 0))
-        - REQUANTIZE_PARAMETERS * operator.output.blocks * (1 + operator.scratch_operands)
-        for operator in _operators(regions)
-        if operator.output.planes == 1 and operator.epilogue
-    ]
-    gain = sum(cycles for cycles in saved if cycles > 0)
-    return total - gain if gain else None
 
 
 def with_depthwise_unit(regions: Sequence[RegionOperators], total: int) -> int | None:

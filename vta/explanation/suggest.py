@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from vta.explanation.causes import Cause
-from vta.explanation.counted import requantized_by_unit, requantized_in, with_depthwise_unit
+from vta.explanation.counted import requantized_in, with_depthwise_unit
 from vta.explanation.explanation import Explanation
 from vta.explanation.searched import searched_cycles
 from vta.explanation.suggestion import Estimate, Kind, Suggestion
@@ -105,9 +105,9 @@ def _units(what_if: WhatIf) -> Iterator[Suggestion]:
     """Units of our own core that the config does not have."""
     hw = what_if.hw
     if not hw.capabilities.requantize:
-        predicted = requantized_by_unit(what_if.regions, what_if.total)
+        predicted = what_if.with_requantize_unit()
         how = "compile for a config with `REQUANTIZE_UNIT` (isa-extensions.md)"
-        yield from _made(what_if, Kind.CONFIG, {"REQUANTIZE_UNIT": 1}, _SCALING, predicted, Estimate.COUNTED, how)
+        yield from _made(what_if, Kind.CONFIG, {"REQUANTIZE_UNIT": 1}, _SCALING, predicted, Estimate.COMPILED, how)
     if not hw.capabilities.depthwise:
         predicted = with_depthwise_unit(what_if.regions, what_if.total)
         how = "compile for a config with `DEPTHWISE_UNIT` (isa-extensions.md)"

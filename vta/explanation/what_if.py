@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from vta.codegen.region_timing import RegionTimer
@@ -12,6 +13,7 @@ from vta.config.timing import TimingParameters
 from vta.devices.engine.cycle_engine import CycleEngine, Preset
 from vta.errors import CompileError, ConfigError, EncodingError
 from vta.explanation.regions import regions_of
+from vta.explanation.requantize_unit import requantized_by_unit
 from vta.records.shipped import SHIPPED
 from vta.runtime.compiled_module import CompiledModule
 from vta.schedule.schedule import Schedule
@@ -62,6 +64,18 @@ class WhatIf:
                 return None
             return self.relative(self._compiled(hw, regions, SHIPPED))
         except (ConfigError, CompileError, EncodingError):
+            return None
+
+    def with_requantize_unit(self) -> int | None:
+        """The cycles on a core that has REQUANTIZE besides; None if nothing would use it, or something would not fit.
+
+        What additions become depends on values, which are not looked at: they are taken to be one rescaling of a sum.
+        """
+        hw = replace(self.hw, requantize_unit=1)
+        regions = requantized_by_unit(self.regions, hw)
+        try:
+            return None if regions is None else self.relative(self._compiled(hw, regions, SHIPPED))
+        except (CompileError, EncodingError):
             return None
 
     def default_choice(self, region: RegionOperators) -> tuple[Schedule | None, ...]:
