@@ -386,9 +386,10 @@ def add_quantization(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--zero-points",
-        choices=("none", "depthwise", "all"),
-        default="depthwise",
-        help="networks in which values that are never negative get all 256 levels, by their layers (default: %(default)s)",
+        choices=("measured", "none", "depthwise", "all"),
+        default="measured",
+        help="networks in which values that are never negative get all 256 levels: none, those with depthwise layers, all, or "
+        "those with depthwise layers unless an output is measured to be less noisy without (default: %(default)s)",
     )
     group.add_argument("--per-tensor", action="store_true", help="one weight scale a layer instead of one a channel")
     group.add_argument("--skip-dense", action="store_true", help="leave all dense layers in float")

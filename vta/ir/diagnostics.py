@@ -7,7 +7,7 @@ from dataclasses import field
 
 from vta.support.dataclass import dataclass
 
-__all__ = ["INEXACT", "KEPT_IN_FLOAT", "OVERFLOW", "WRAPS", "Diagnostic", "Diagnostics"]
+__all__ = ["INEXACT", "KEPT_IN_FLOAT", "OVERFLOW", "WRAPS", "ZERO_POINTS", "Diagnostic", "Diagnostics"]
 
 INEXACT = "inexact"
 """A layer does not give exactly what the framework that quantised it gives."""
@@ -17,6 +17,8 @@ OVERFLOW = "overflow"
 """Accumulators of a layer may wrap, which changes results."""
 KEPT_IN_FLOAT = "kept_in_float"
 """It was measured what int8 costs in a layer, and chosen by that."""
+ZERO_POINTS = "zero_points"
+"""It was measured what zero points change in an output, and chosen by that."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class Diagnostic:
     """One thing to say about one layer. `str()` gives the sentence."""
 
     rule: str
-    """What kind of thing, by which programs tell them apart: `INEXACT`, `WRAPS`, `OVERFLOW`, `KEPT_IN_FLOAT`."""
+    """What kind of thing, by which programs tell them apart: `INEXACT`, `WRAPS`, `OVERFLOW`, `KEPT_IN_FLOAT`,
+    `ZERO_POINTS`."""
     layer: str
     text: str
 

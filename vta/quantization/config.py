@@ -17,9 +17,10 @@ SCALES = ("real", "power_of_two")
 EQUALIZATIONS = ("none", "depthwise", "all")
 """Between which layers ranges of channels are evened out: none, those of which one is depthwise or several read one, or all."""
 
-ZERO_POINTS = ("none", "depthwise", "all")
+ZERO_POINTS = ("measured", "none", "depthwise", "all")
 """In which networks the lowest level of int8 stands for zero in values that are never negative, as behind a ReLU, so that they
-have twice as many levels: in none, in those with depthwise layers, whose noise adds up most, or in all."""
+have twice as many levels: in none, in those with depthwise layers, whose noise adds up most, in all, or in those with depthwise
+layers unless an output is measured to be less noisy without."""
 
 ROUNDINGS = ("compensated", "nearest", "adaround")
 """How weights are rounded: so that their errors make up for each other on the calibration data, each to the nearest, or by an
@@ -46,8 +47,9 @@ class QuantizeConfig:
     """Percentage of the non-zero magnitudes that ``percentile`` keeps in range."""
     scales: str = "real"
     """One of `SCALES`."""
-    zero_points: str = "depthwise"
-    """One of `ZERO_POINTS`; needs data, and accumulators of 32 bits."""
+    zero_points: str = "measured"
+    """One of `ZERO_POINTS`; needs data, and accumulators of 32 bits. What is to be measured is as with ``depthwise`` where nothing
+    is: with states, or with `skip_conv_layers` given."""
     per_channel: bool = True
     """Whether each output channel has its own weight scale."""
     multipliers: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,10 +75,11 @@ def signal_to_noise(float_graph: Graph, int_graph: Graph, batch: Mapping[str, Ar
     ends = {node.name: node for node in scales if not _continues(node, users[node])}
     wanted = {node: node.name for node in ends.values()}
     integers = {wanted[node]: value for node, value in walk(int_graph, batch) if node in wanted}
-    last = {node.name: node for node in float_graph.calls() if node.name in ends}
+    readers = float_graph.users()
+    last = {node.name: _with_bias(node, readers) for node in float_graph.calls() if node.name in ends}
     compared = set(last.values())
-    reals = {node.name: value for node, value in walk(float_graph, batch) if node in compared}
-    reals = {name: value for name, value in reals.items() if value.shape == ends[name].shape}
+    values = {node: value for node, value in walk(float_graph, batch) if node in compared}
+    reals = {name: values[node] for name, node in last.items() if values[node].shape == ends[name].shape}
     alone = _on_exact_inputs(int_graph, batch, {ends[name]: (value, scales[ends[name]]) for name, value in reals.items()})
     return [
         _quality(node, scales[node], integers[name], reals[name], alone[node]) for name, node in ends.items() if name in reals
@@ -111,6 +112,13 @@ def _continues(node: Node, users: Iterable[Node]) -> bool:
     """Whether only a fused activation reads the value."""
     readers = list(users)
     return bool(readers) and all(user.op in (ops.CLIP, ops.RELU) for user in readers)
+
+
+def _with_bias(node: Node, users: Mapping[Node, Sequence[Node]]) -> Node:
+    """The sum of a layer and its bias, which have one integer value and can have two names."""
+    while [user.op for user in users[node]] == [ops.BIAS_ADD]:
+        (node,) = users[node]
+    return node
 
 
 def _quality(node: Node, levels: tuple[float, int], integers: Array, reals: Array, alone: Array) -> LayerQuality:

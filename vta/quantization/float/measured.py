@@ -13,7 +13,7 @@ from vta.config.hardware import HardwareConfig
 from vta.errors import VTAError
 from vta.ir import names as ops
 from vta.ir.arithmetic.decibels import decibels
-from vta.ir.diagnostics import KEPT_IN_FLOAT, Diagnostics
+from vta.ir.diagnostics import KEPT_IN_FLOAT, ZERO_POINTS, Diagnostics
 from vta.ir.graph import Graph, Node
 from vta.ir.ops.shape import TransposeAttributes
 from vta.quantization.config import QuantizeConfig
@@ -22,6 +22,8 @@ from vta.quantization.float.calibration.observe import outputs_of_batches
 from vta.quantization.float.one_thread import on_one_thread
 from vta.quantization.float.plan.layer_walks import last_layers, layers_before_logarithms, weighted_layers
 from vta.quantization.float.quantizer import quantize
+from vta.quantization.float.suspects import noisiest_layers
+from vta.quantization.float.unsigned import has_zero_points
 
 __all__ = ["with_measured_layers"]
 
@@ -36,8 +38,10 @@ _IMAGE_CHANNELS = 4
 _FIRST_MAY_COST_DB = 1.0
 _GOOD_DB = 30.0
 """The first convolution is quantised if the noisiest output gets noisier by no more, or is as good as this."""
-_FEW_LAYERS = 12
-"""Where there are no more layers each is tried in float by itself."""
+_FEW_LAYERS, _SUSPECTS = 12, 4
+"""Where there are no more layers each is tried in float by itself, elsewhere so many of those that are the noisiest themselves."""
+_ZERO_POINTS_MAY_COST_DB = 0.25
+"""More levels make each value less noisy, and by chance an output noisier: more than this is no chance that one has to take."""
 _RANK_OF_IMAGES, _RANK_OF_ROWS = 4, 3
 _CHANCES = (ops.SOFTMAX, ops.SIGMOID, ops.HARD_SIGMOID)
 _MOVES = (ops.RESHAPE, ops.TRANSPOSE, ops.SQUEEZE, ops.EXPAND_DIMS)
@@ -54,8 +58,8 @@ def with_measured_layers(
 
     The first convolution is quantised if that costs little. Layers before logarithms, the last layer before an output, and any
     single layer of a small network, stay in float if that makes a noisy output better. All are measured by quantising the network
-    and running a few samples. Without data, or with states, the first convolution stays in float if it reads an image. `said` is
-    told of every layer that was measured.
+    and running a few samples. So are zero points, which are left out if the noisiest output is less noisy without. Without data,
+    or with states, the first convolution stays in float if it reads an image. `said` is told of every layer that was measured.
     """
     first = next((node for node in graph.calls() if node.op == ops.CONV2D), None)
     if config.skip_conv_layers is not None:
@@ -89,12 +93,24 @@ class _Trials:
         config, noise = (careful, before) if kept else (bold, after)
         config, noise = self._with_front_end(config, noise)
         config, noise = self._with_heads(config, noise)
-        return self._with_single_layers(config, noise)
+        return self._with_zero_points(*self._with_single_layers(config, noise))
 
     def _say(self, first: Node, before: Sequence[float], after: Sequence[float], *, kept: bool) -> None:
         verdict = "stays in float" if kept else "is quantised"
         text = f"the first convolution {verdict}: {min(after):.1f} dB with it in int8, {min(before):.1f} dB with it in float"
         self.said.add(KEPT_IN_FLOAT, first.name, text)
+
+    def _with_zero_points(self, config: QuantizeConfig, noise: list[float]) -> QuantizeConfig:
+        """The config without zero points if the noisiest output is less noisy then."""
+        if config.zero_points != "measured" or not has_zero_points(self.graph, config.zero_points):
+            return config
+        without = replace(config, zero_points="none")
+        plain = self._tried(without)
+        left_out = min(plain) > min(noise) + _ZERO_POINTS_MAY_COST_DB
+        verdict = "are left out" if left_out else "are kept"
+        text = f"zero points {verdict}: {min(noise):.1f} dB with them, {min(plain):.1f} dB without"
+        self.said.add(ZERO_POINTS, self.graph.outputs[int(np.argmin(noise))].name, text)
+        return without if left_out else config
 
     def _with_front_end(self, config: QuantizeConfig, noise: list[float]) -> tuple[QuantizeConfig, list[float]]:
         """The config with the layers before logarithms in float if that makes a noisy output better, and the noise then.
@@ -127,19 +143,35 @@ class _Trials:
                 self.said.add(KEPT_IN_FLOAT, name, text)
         return _with_layers(config, helped), [better[at] if at in helped else value for at, value in enumerate(noise)]
 
-    def _with_single_layers(self, config: QuantizeConfig, noise: list[float]) -> QuantizeConfig:
-        """The config of a small network with those layers in float, one after the other, that make its noisiest output better."""
+    def _with_single_layers(self, config: QuantizeConfig, noise: list[float]) -> tuple[QuantizeConfig, list[float]]:
+        """The config with those layers in float, one after the other, that make the noisiest output better, and the noise then.
+
+        Of a small network all layers are tried, of others those that are noisy by themselves.
+        """
         left = [name for name in weighted_layers(self.graph) if name not in config.skip_layers]
-        while len(left) <= _FEW_LAYERS and left and min(noise) < _NOISY_DB:
-            tried = {name: self._tried(_with_layers(config, {0: [name]})) for name in left}
-            best = max(left, key=lambda name: min(tried[name]))
-            if min(tried[best]) < min(noise) + _MUST_GAIN_DB:
+        if len(left) > _FEW_LAYERS and min(noise) < _NOISY_DB:
+            for name in noisiest_layers(self.graph, self.data, config, self.hw, min(noise))[:_SUSPECTS]:
+                config, noise = self._with_single_layer(config, noise, [name])
+            return config, noise
+        while left and min(noise) < _NOISY_DB:
+            before = config
+            config, noise = self._with_single_layer(config, noise, left)
+            if config is before:
                 break
-            verdict = f"{min(noise):.1f} dB with it in int8, {min(tried[best]):.1f} dB without"
-            self.said.add(KEPT_IN_FLOAT, best, f"stays in float, as the noisiest output has {verdict}")
-            config, noise = _with_layers(config, {0: [best]}), tried[best]
-            left.remove(best)
-        return config
+            left.remove(config.skip_layers[-1])
+        return config, noise
+
+    def _with_single_layer(
+        self, config: QuantizeConfig, noise: list[float], names: Sequence[str]
+    ) -> tuple[QuantizeConfig, list[float]]:
+        """The config with the one of some layers in float, as the last that it skips, that helps most, and the noise then."""
+        tried = {name: self._tried(_with_layers(config, {0: [name]})) for name in names}
+        best = max(names, key=lambda name: min(tried[name]))
+        if min(noise) >= _NOISY_DB or min(tried[best]) < min(noise) + _MUST_GAIN_DB:
+            return config, noise
+        verdict = f"{min(noise):.1f} dB with it in int8, {min(tried[best]):.1f} dB without"
+        self.said.add(KEPT_IN_FLOAT, best, f"stays in float, as the noisiest output has {verdict}")
+        return _with_layers(config, {0: [best]}), tried[best]
 
     def _tried(self, config: QuantizeConfig) -> list[float]:
         """The noise with a config that may not work."""

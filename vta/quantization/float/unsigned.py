@@ -12,7 +12,7 @@ from vta.quantization.float.plan.quant_groups import LAYOUT_OPS, RECTIFIERS, Pla
 from vta.quantization.float.scale_groups import alike
 from vta.quantization.float.weights.cross_layer_equalization import is_depthwise
 
-__all__ = ["unsigned_values"]
+__all__ = ["has_zero_points", "unsigned_values"]
 
 _AVERAGES = frozenset({ops.AVG_POOL2D, ops.GLOBAL_AVG_POOL2D})
 _KEEPS_SIGN = LAYOUT_OPS | _AVERAGES | {ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.CONCATENATE}
@@ -20,12 +20,17 @@ _KEEPS_LEVELS = LAYOUT_OPS | {ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.CONCATE
 """Operators on int8 values whose results have the zero point of what they read."""
 
 
+def has_zero_points(graph: Graph, which: str) -> bool:
+    """Whether a network gets zero points, where its values allow that; `which` is one of `vta.quantization.config.ZERO_POINTS`."""
+    return which == "all" or (which != "none" and any(map(is_depthwise, graph.calls())))
+
+
 def unsigned_values(graph: Graph, plan: Plan, which: str = "all") -> frozenset[Node]:
     """Return the values that are never negative, whatever the input, and whose integer readers take any zero point.
 
     What shares a scale is all among them, or nothing of it. `which` is one of `vta.quantization.config.ZERO_POINTS`.
     """
-    if which == "none" or (which == "depthwise" and not any(map(is_depthwise, graph.calls()))):
+    if not has_zero_points(graph, which):
         return frozenset()
     finder = _Finder(graph, plan)
     found = {node for node in graph.calls() if finder.is_positive(node) and finder.is_taken(node)}
