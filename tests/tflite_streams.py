@@ -171,3 +171,42 @@ def integer_lstm(
     everything = [x, *own, *recurrent, *peeks, *biases, *projection, *states, *norms]
     net.operator(name, everything, y, table, intermediates=inner[:intermediates], **options)
     return net.build([x], [y])
+
+
+def bidirectional(
+    rng, kind, steps=3, inputs=4, *, time_major=False, merged=True, projected=0, peepholes=False, second=False
+) -> bytes:
+    """A recurrent layer, `kind` "LSTM" or "RNN", that reads a sequence in both directions."""
+    # LiteRT takes cells of one size alone.
+    net, units = Tflite(), (5, 5) if kind == "LSTM" else (5, 3)
+    lead = (steps, 1) if time_major else (1, steps)
+
+    def constant(*shape: int) -> int:
+        return net.constant(rng.standard_normal(shape) / 2, "float32")
+
+    def layer(size: int) -> list[int]:
+        if kind == "RNN":
+            state = net.tensor((1, size), "float32", name=f"state{size}", variable=True)
+            return [constant(size, inputs), constant(size, size), constant(size), state]
+        shown = projected or size
+        own, recurrent = [constant(size, inputs) for _ in range(4)], [constant(size, shown) for _ in range(4)]
+        peeks = [constant(size) if peepholes else -1 for _ in range(3)]
+        biases = [constant(size) for _ in range(4)]
+        return [*own, *recurrent, *peeks, *biases, *([constant(shown, size), constant(shown)] if projected else [-1, -1])]
+
+    x = net.tensor((*lead, inputs), "float32", name="x")
+    layers = [part for size in units for part in layer(size)]
+    if kind == "LSTM":
+        layers += [
+            net.tensor((1, size), "float32", name=f"{name}{way}", variable=True)
+            for way, of in enumerate(units)
+            for name, size in (("h", projected or of), ("c", of))
+        ]
+    again = net.tensor((*lead, inputs), "float32", name="again") if second else -1
+    extra = [again, *[-1] * (8 if kind == "LSTM" else 2)]
+    widths = [projected or size for size in units]
+    outputs = [net.tensor((*lead, width), "float32", name=f"y{way}") for way, width in enumerate([sum(widths)] if merged else widths)]
+    options = {"FusedActivationFunction": tflite.ActivationFunctionType.TANH, "TimeMajor": time_major, "MergeOutputs": merged}
+    table = f"BidirectionalSequence{kind}Options"
+    net.operator(f"BIDIRECTIONAL_SEQUENCE_{kind}", [x, *layers, *extra], outputs, table, **options)
+    return net.build([x, again] if second else [x], outputs)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tflite_streams import integer_lstm, lstm, rnn, streaming_convolution, svdf
+from tests.tflite_streams import bidirectional, integer_lstm, lstm, rnn, streaming_convolution, svdf
 from vta.errors import ImportModelError
 from vta.frontend.tflite import import_tflite
 from vta.ir.graph import Graph
@@ -184,3 +184,26 @@ def test_variables_are_called_unlike_inputs():
     net.operator("RNN", [x, *weights, state], y, "RNNOptions", FusedActivationFunction=0)
     with pytest.raises(ImportModelError, match="variable 'same' is called like an input"):
         import_tflite(net.build([x], [y]))
+
+
+@FEW
+@given(SEEDS, st.sampled_from(["LSTM", "RNN"]), st.integers(1, 4), st.booleans(), st.booleans())
+def test_recurrent_layers_in_both_directions(seed, kind, steps, time_major, merged):
+    rng = np.random.default_rng(seed)
+    content = bidirectional(rng, kind, steps, time_major=time_major, merged=merged)
+    graph = compare(content, rng, frames=4, close=1e-5)
+    assert len(graph.states) == (4 if kind == "LSTM" else 2)
+
+
+@FEW
+@given(SEEDS, st.sampled_from([0, 2]), st.booleans())
+def test_both_directions_of_an_lstm_have_projections_and_peepholes(seed, projected, peepholes):
+    rng = np.random.default_rng(seed)
+    compare(bidirectional(rng, "LSTM", projected=projected, peepholes=peepholes), rng, frames=4, close=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "RNN"])
+def test_a_second_input_of_both_directions_is_refused(kind):
+    content = bidirectional(np.random.default_rng(0), kind, second=True)
+    with pytest.raises(ImportModelError, match=f"BIDIRECTIONAL_SEQUENCE_{kind}.*with a second input, 'again'"):
+        import_tflite(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -96,18 +97,18 @@ def _activation(node: Operation) -> Activation:
     return _FUNCTIONS[kind]
 
 
-def _rnn(node: Operation) -> Node:
+def _rnn(node: Operation, *, backward: bool = False) -> Node:
     """Inputs: data, weights, recurrent weights, bias, state."""
     _float_only(node)
     time_major = len(node.tensor().shape) == 3 and bool(node.option("TimeMajor"))
     state = _variable(node, 4)
     cell = RnnCell(node.apply, _weight(node, 2), (_activation(node),), None)
     gates = _steps(node, time_major).dense(node.apply, _weight(node, 1), node.input(3))
-    made, (state.now,) = unrolled(cell, gates, [state.now], backward=False)
+    made, (state.now,) = unrolled(cell, gates, [state.now], backward)
     return _as_output(node, made, time_major)
 
 
-def _lstm(node: Operation) -> Node:
+def _lstm(node: Operation, *, backward: bool = False) -> Node:
     """Of the full kernel, with or without an input gate, peepholes, layer normalisation and projection."""
     if node.arity < _CELL_STATE + 1:
         raise UnsupportedNodeError(f"the basic kernel, with {node.arity} inputs; the full one, with 20 or more, is imported")
@@ -134,8 +135,43 @@ def _lstm(node: Operation) -> Node:
     )
     biases = None if normalized else _gates(node, _BIASES, coupled)
     gates = _steps(node, time_major).dense(node.apply, _gates(node, _INPUT_WEIGHTS, coupled), biases)
-    made, (hidden.now, cell_state.now) = unrolled(cell, gates, [hidden.now, cell_state.now], backward=False)
+    made, (hidden.now, cell_state.now) = unrolled(cell, gates, [hidden.now, cell_state.now], backward)
     return _as_output(node, made, time_major)
+
+
+def _both_ways(node: Operation, layers: tuple[Node, Node]) -> Node | tuple[Node, ...]:
+    """Results of the layer that reads a sequence forwards and of the one that reads it backwards: joined, or two outputs."""
+    return node.apply(ops.CONCATENATE, *layers, axis=-1) if node.option("MergeOutputs") else layers
+
+
+def _one_way(node: Operation, inputs: Sequence[int]) -> Operation:
+    """The operator with some of its inputs, -1 for none, as one that reads a sequence in one direction has them."""
+    numbers = [node.record.inputs[index] if node.has(index) else -1 for index in inputs]
+    return replace(node, record=replace(node.record, inputs=tuple(numbers)))
+
+
+def _refuse_second_input(node: Operation, indices: Sequence[int]) -> None:
+    _float_only(node)
+    if found := [index for index in indices if node.has(index)]:
+        raise UnsupportedNodeError(f"with a second input, {node.tensor(found[0]).name!r}; one is imported")
+
+
+def _bidirectional_rnn(node: Operation) -> Node | tuple[Node, ...]:
+    """Inputs: data; weights, recurrent weights, bias, state of each direction; a second input and its weights."""
+    _refuse_second_input(node, range(9, 12))
+    forward, backward = (_one_way(node, (0, *range(start, start + 4))) for start in (1, 5))
+    return _both_ways(node, (_rnn(forward), _rnn(backward, backward=True)))
+
+
+def _bidirectional_lstm(node: Operation) -> Node | tuple[Node, ...]:
+    """Inputs: data; weights and biases of each direction; states of each; a second input and its weights.
+
+    It has no layer normalisation.
+    """
+    _refuse_second_input(node, range(39, 48))
+    forward = _one_way(node, (0, *range(1, 18), 35, 36))
+    backward = _one_way(node, (0, *range(18, 35), 37, 38))
+    return _both_ways(node, (_lstm(forward), _lstm(backward, backward=True)))
 
 
 def _integer_lstm(node: Operation, time_major: bool) -> Node:
@@ -262,6 +298,8 @@ def _rescaled(node: Operation, value: Node, scale: np.floating[Any]) -> Node:
 
 
 CONVERTERS: dict[str, Converter] = {
+    "BIDIRECTIONAL_SEQUENCE_LSTM": _bidirectional_lstm,
+    "BIDIRECTIONAL_SEQUENCE_RNN": _bidirectional_rnn,
     "LSTM": _lstm,
     "RNN": _rnn,
     "SVDF": _svdf,
