@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.quantization.nets import residual_net
+from tests.quantization.nets import NetBuilder, residual_net
 from vta.config.hardware import HardwareConfig
-from vta.ir.graph import Graph, call, graph_input
+from vta.ir.graph import Graph, call, constant, graph_input
 from vta.quantization import QuantizeConfig, quantize, signal_to_noise
 
 
@@ -43,3 +43,17 @@ def test_snr_counts_rounding_noise(sim: HardwareConfig):
     (row,) = signal_to_noise(real, rounded, batch)
     assert row.snr_db == pytest.approx(10 * np.log10((1 + 2.25**2 + 9 + 16) / 0.0625))
     assert (row.op, row.scale, row.largest) == ("qnn.quantize", 1.0, 4.0)
+
+
+def test_a_layer_and_its_bias_of_another_name_are_one_row(sim: HardwareConfig):
+    net = NetBuilder(0)
+    data = graph_input("data", (1, 3, 8, 8))
+    weight = net.rng.standard_normal((8, 3, 1, 1)).astype(np.float32)
+    layer = call("nn.conv2d", [data, constant(weight)], "layer")
+    biased = call("nn.bias_add", [layer, constant(np.full(8, 50, np.float32))], "bias")
+    graph = Graph((data,), (net.conv(biased, 4, "last", relu=False),))
+    samples = net.samples(graph, 4)
+    quantized = quantize(graph, samples, QuantizeConfig(skip_conv_layers=()), sim)
+    rows = {row.layer: row for row in signal_to_noise(graph, quantized, {"data": samples["data"][:1]})}
+    assert rows["layer"].own_db > 25
+    assert rows["layer"].largest > 40

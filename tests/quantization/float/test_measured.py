@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,13 +11,15 @@ import pytest
 from tests.integer_graphs import BASELINE
 from tests.quantization.nets import NetBuilder
 from vta.ir.arithmetic.decibels import decibels
-from vta.ir.diagnostics import KEPT_IN_FLOAT, Diagnostics
+from vta.ir.diagnostics import KEPT_IN_FLOAT, ZERO_POINTS, Diagnostics
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.passes.canonicalize import canonicalize
 from vta.quantization import QuantizeConfig
+from vta.quantization.float import measured
 from vta.quantization.float.measured import with_measured_layers
 from vta.quantization.float.quantizer import quantize
+from vta.quantization.float.suspects import noisiest_layers
 
 
 def network(channels=3, spread=1.0):
@@ -158,3 +161,81 @@ def test_a_layer_in_the_middle_that_costs_much_stays_in_float():
     config, said = chosen(graph, net.samples(graph, 4))
     assert config.skip_layers == ("middle",)
     assert said["middle"].text.startswith("stays in float, as the noisiest output has ")
+
+
+def separable(deep=2):
+    """Depthwise layers, behind rectifiers, and a head."""
+    net = NetBuilder(4)
+    x = graph_input("x", (1, 3, 8, 8))
+    value = net.conv(x, 8, "stem")
+    for at in range(deep):
+        value = net.conv(net.conv(value, 8, f"depthwise{at}", groups=8), 8, f"pointwise{at}", size=1)
+    return Graph((x,), (net.conv(value, 4, "head", relu=False),)), net.samples(Graph((x,), (value,)), 6)
+
+
+def noise_of(graph, samples, config):
+    batches = [{"x": each[None]} for each in samples["x"][:4]]
+    wanted, got = (np.stack([evaluate(g, batch)[0] for batch in batches]) for g in (graph, quantize(graph, samples, config, BASELINE)))
+    return decibels(wanted, got)
+
+
+def test_zero_points_stay_where_they_help():
+    graph, samples = separable()
+    said = Diagnostics()
+    config = with_measured_layers(graph, samples, QuantizeConfig(), BASELINE, said)
+    assert config.zero_points == "measured"
+    assert said.of(ZERO_POINTS)["head"].text.startswith("zero points are kept: ")
+    assert noise_of(graph, samples, config) > noise_of(graph, samples, replace(config, zero_points="none")) + 1
+
+
+def test_zero_points_are_left_out_where_an_output_is_less_noisy_without(monkeypatch):
+    graph, samples = separable()
+    tried = measured._Trials._noise
+
+    def noisy(trials, config):
+        return [value - 20 * (config.zero_points != "none") for value in tried(trials, config)]
+
+    monkeypatch.setattr(measured._Trials, "_noise", noisy)
+    said = Diagnostics()
+    config = with_measured_layers(graph, samples, QuantizeConfig(), BASELINE, said)
+    assert config.zero_points == "none"
+    assert said.of(ZERO_POINTS)["head"].text.startswith("zero points are left out: ")
+
+
+@pytest.mark.parametrize("given", ["none", "depthwise", "all"])
+def test_zero_points_that_are_given_are_not_measured(given):
+    graph, samples = separable(1)
+    said = Diagnostics()
+    config = with_measured_layers(graph, samples, QuantizeConfig(zero_points=given), BASELINE, said)
+    assert (config.zero_points, said.of(ZERO_POINTS)) == (given, {})
+
+
+def test_without_depthwise_layers_there_is_nothing_to_measure():
+    said = Diagnostics()
+    with_measured_layers(*network(), QuantizeConfig(), BASELINE, said)
+    assert said.of(ZERO_POINTS) == {}
+
+
+def deep(lost):
+    """More layers than are tried one by one; the one called `lost` has weights that int8 loses."""
+    net = NetBuilder(5)
+    x = graph_input("x", (1, 16, 8, 8))
+    value = net.conv(x, 8, "layer0")
+    bias = value.inputs[0].inputs[1].value
+    bias.setflags(write=True)
+    bias[0] = -1e6
+    weight = net.rng.standard_normal((8, 8, 1, 1)).astype(np.float32)
+    weight[:, 0] *= 1000
+    lossy = net.bias(call("nn.conv2d", [value, constant(weight)], lost), f"{lost}_bias")
+    value = call("nn.relu", [lossy], f"{lost}_relu")
+    for at in range(1, 13):
+        value = net.conv(value, 8, f"layer{at}", size=1)
+    return Graph((x,), (net.conv(value, 4, "last", relu=False),)), net.samples(Graph((x,), (value,)), 4)
+
+
+def test_in_a_large_network_the_layer_that_is_noisy_by_itself_stays_in_float():
+    graph, samples = deep("lost")
+    config, said = chosen(graph, samples)
+    assert config.skip_layers == ("lost",)
+    assert said["lost"].text.startswith("stays in float, as the noisiest output has ")
+    assert noisiest_layers(graph, samples, QuantizeConfig(skip_conv_layers=()), BASELINE, 5.0)[0] == "lost"
