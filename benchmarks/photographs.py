@@ -11,7 +11,7 @@ from PIL import Image
 
 from vta.ir.graph import Node
 
-__all__ = ["photographs", "reads_photographs"]
+__all__ = ["classes_of_photographs", "photographs", "reads_photographs"]
 
 Array = NDArray[Any]
 
@@ -19,6 +19,20 @@ _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Of ImageNet's channels, which networks that read floats between channels and rows expect to be taken off."""
 _SMALLEST = 0.5
 """Side of the smallest part, as a share of the largest square in the photograph."""
+
+_CLASSES = {"bird": 19, "cat": 285, "grace_hopper": 652, "sunflower": 985}
+"""What photographs show, by their names, as classes of ImageNet's 1,000: a chickadee, an Egyptian cat, a military uniform, and a
+daisy, which is what comes nearest to a sunflower there."""
+_IMAGENET = 1000
+
+
+def classes_of_photographs(folder: Path, count: int, outputs: int) -> NDArray[np.int64]:
+    """Return the class of each of the `count` images that `photographs` gives, for a network of so many `outputs`.
+
+    One of more than 1,000 has those of what lies behind before the others.
+    """
+    names = [path.stem for path in sorted(folder.glob("*.bmp"))]
+    return np.array([_CLASSES[names[index % len(names)]] + outputs - _IMAGENET for index in range(count)])
 
 
 def reads_photographs(node: Node) -> bool:

@@ -205,7 +205,9 @@ def bidirectional(
     again = net.tensor((*lead, inputs), "float32", name="again") if second else -1
     extra = [again, *[-1] * (8 if kind == "LSTM" else 2)]
     widths = [projected or size for size in units]
-    outputs = [net.tensor((*lead, width), "float32", name=f"y{way}") for way, width in enumerate([sum(widths)] if merged else widths)]
+    outputs = [
+        net.tensor((*lead, width), "float32", name=f"y{way}") for way, width in enumerate([sum(widths)] if merged else widths)
+    ]
     options = {"FusedActivationFunction": tflite.ActivationFunctionType.TANH, "TimeMajor": time_major, "MergeOutputs": merged}
     table = f"BidirectionalSequence{kind}Options"
     net.operator(f"BIDIRECTIONAL_SEQUENCE_{kind}", [x, *layers, *extra], outputs, table, **options)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from vta.quantization.dialect import is_quantized
     from vta.quantization.float.calibration.calibrate import calibrate
     from vta.quantization.float.quantizer import equalized, quantize
+    from vta.quantization.float.report import LayerQuality, signal_to_noise
     from vta.quantization.lowering.lower import lower, with_bounds
-    from vta.quantization.report import LayerQuality, signal_to_noise
 
 __all__ = [
     "LayerQuality",
@@ -38,6 +38,6 @@ __getattr__ = lazy_names(
         "vta.quantization.float.quantizer": ("equalized", "quantize"),
         "vta.quantization.bounds": ("accumulator_bound", "overflow_warnings"),
         "vta.quantization.lowering.lower": ("lower", "with_bounds"),
-        "vta.quantization.report": ("LayerQuality", "signal_to_noise"),
+        "vta.quantization.float.report": ("LayerQuality", "signal_to_noise"),
     },
 )

@@ -48,8 +48,8 @@ class QuantizeConfig:
     scales: str = "real"
     """One of `SCALES`."""
     zero_points: str = "measured"
-    """One of `ZERO_POINTS`; needs data, and accumulators of 32 bits. What is to be measured is as with ``depthwise`` where nothing
-    is: with states, or with `skip_conv_layers` given."""
+    """One of `ZERO_POINTS`; needs data, and accumulators of 32 bits. ``measured`` is as ``depthwise`` where nothing is measured:
+    with states, or with `skip_conv_layers` given."""
     per_channel: bool = True
     """Whether each output channel has its own weight scale."""
     multipliers: bool = False

@@ -175,7 +175,9 @@ def separable(deep=2):
 
 def noise_of(graph, samples, config):
     batches = [{"x": each[None]} for each in samples["x"][:4]]
-    wanted, got = (np.stack([evaluate(g, batch)[0] for batch in batches]) for g in (graph, quantize(graph, samples, config, BASELINE)))
+    wanted, got = (
+        np.stack([evaluate(g, batch)[0] for batch in batches]) for g in (graph, quantize(graph, samples, config, BASELINE))
+    )
     return decibels(wanted, got)
 
 

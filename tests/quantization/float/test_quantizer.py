@@ -10,7 +10,7 @@ from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.quantization import QuantizeConfig, lower, quantize, with_bounds
-from vta.quantization.report import tensor_scales
+from vta.quantization.float.report import tensor_scales
 
 ALL_CALIBRATIONS = ["global_scale", "max", "percentile", "kl", "mse"]
 

@@ -39,7 +39,7 @@ _FIRST_MAY_COST_DB = 1.0
 _GOOD_DB = 30.0
 """The first convolution is quantised if the noisiest output gets noisier by no more, or is as good as this."""
 _FEW_LAYERS, _SUSPECTS = 12, 4
-"""Where there are no more layers each is tried in float by itself, elsewhere so many of those that are the noisiest themselves."""
+"""Where there are no more layers each is tried in float by itself, elsewhere so many of those that are the noisiest."""
 _ZERO_POINTS_MAY_COST_DB = 0.25
 """More levels make each value less noisy, and by chance an output noisier: more than this is no chance that one has to take."""
 _RANK_OF_IMAGES, _RANK_OF_ROWS = 4, 3

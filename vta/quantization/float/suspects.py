@@ -14,7 +14,7 @@ from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibration.calibrate import batches_of
 from vta.quantization.float.plan.layer_walks import last_layers
 from vta.quantization.float.quantizer import equalized, quantize
-from vta.quantization.report import signal_to_noise
+from vta.quantization.float.report import signal_to_noise
 
 __all__ = ["noisiest_layers"]
 
@@ -24,6 +24,7 @@ _QUIETER_DB = 6.0
 """A layer that is less noisy than an output by more than this is not what that is noisy of."""
 _TOGETHER = 2
 """Layers whose sum is one value."""
+
 
 def noisiest_layers(
     graph: Graph, data: Mapping[str, Array], config: QuantizeConfig, hw: HardwareConfig, noise: float

@@ -21,7 +21,7 @@ _KEEPS_LEVELS = LAYOUT_OPS | {ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.CONCATE
 
 
 def has_zero_points(graph: Graph, which: str) -> bool:
-    """Whether a network gets zero points, where its values allow that; `which` is one of `vta.quantization.config.ZERO_POINTS`."""
+    """Whether a network gets zero points where its values allow that; `which` is one of `vta.quantization.config.ZERO_POINTS`."""
     return which == "all" or (which != "none" and any(map(is_depthwise, graph.calls())))
 
 
