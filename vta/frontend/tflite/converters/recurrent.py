@@ -108,15 +108,22 @@ def _rnn(node: Operation, *, backward: bool = False) -> Node:
     return _as_output(node, made, time_major)
 
 
-def _lstm(node: Operation, *, backward: bool = False) -> Node:
+def _lstm(node: Operation) -> Node:
     """Of the full kernel, with or without an input gate, peepholes, layer normalisation and projection."""
     if node.arity < _CELL_STATE + 1:
         raise UnsupportedNodeError(f"the basic kernel, with {node.arity} inputs; the full one, with 20 or more, is imported")
-    sequence = node.record.kind != "LSTM"
-    time_major = sequence and bool(node.option("TimeMajor"))
     if node.tensor().dtype == "int8":
-        return _integer_lstm(node, time_major)
+        return _integer_lstm(node, _is_time_major(node))
     _float_only(node)
+    return _float_lstm(node)
+
+
+def _is_time_major(node: Operation) -> bool:
+    return node.record.kind != "LSTM" and bool(node.option("TimeMajor"))
+
+
+def _float_lstm(node: Operation, *, backward: bool = False) -> Node:
+    time_major = _is_time_major(node)
     hidden, cell_state = _variable(node, _OUTPUT_STATE), _variable(node, _CELL_STATE)
     coupled = not node.has(_INPUT_WEIGHTS[0])
     normalized = node.has(_NORMS[1])
@@ -171,7 +178,7 @@ def _bidirectional_lstm(node: Operation) -> Node | tuple[Node, ...]:
     _refuse_second_input(node, range(39, 48))
     forward = _one_way(node, (0, *range(1, 18), 35, 36))
     backward = _one_way(node, (0, *range(18, 35), 37, 38))
-    return _both_ways(node, (_lstm(forward), _lstm(backward, backward=True)))
+    return _both_ways(node, (_float_lstm(forward), _float_lstm(backward, backward=True)))
 
 
 def _integer_lstm(node: Operation, time_major: bool) -> Node:
