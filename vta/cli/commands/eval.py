@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import time
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, replace
@@ -26,7 +27,9 @@ from vta.cli.options import (
 from vta.cli.running.cycles import add_cycle_device, check_cycle_options
 from vta.cli.running.remote import add_remote, check_remote_options
 from vta.cli.running.stage_clock import StageClock
+from vta.cli.terminal.interrupt import is_command
 from vta.cli.terminal.output import Output, count, warn_of_scales
+from vta.files.second_process import allow_second_process
 
 if TYPE_CHECKING:
     from vta.ir.graph import Graph
@@ -122,6 +125,8 @@ def _run(options: argparse.Namespace) -> None:
     check_remote_options(options)
     if options.remote is None:
         check_cycle_options(options)
+    if is_command(sys.argv):
+        allow_second_process()
     output = Output(options.json)
     start = time.perf_counter()
     with ExitStack() as stack, output.progress() as shown:

@@ -98,9 +98,12 @@ def evaluate_top1(
     stages = _Stages(len(data.y), progress)
     inputs = input_samples(module.compiled.graph, data, options)
     trained: list[NDArray[Any]] = []
+    found = None
     if trained_pass is not None:
         stages.ticker("float")(0)
-        trained, seconds = trained_pass.outputs()
+        found = trained_pass.outputs()
+    if found is not None:
+        trained, seconds = found
         stages.finish("float", trained, seconds)
     elif float_graph is not None:
         float_inputs = input_samples(float_graph, data, options)
