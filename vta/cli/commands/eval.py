@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import time
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, replace
@@ -24,12 +23,11 @@ from vta.cli.options import (
     existing_file,
     integer,
 )
+from vta.cli.quick_start import no_collection, quick_start
 from vta.cli.running.cycles import add_cycle_device, check_cycle_options
 from vta.cli.running.remote import add_remote, check_remote_options
 from vta.cli.running.stage_clock import StageClock
-from vta.cli.terminal.interrupt import is_command
 from vta.cli.terminal.output import Output, count, warn_of_scales
-from vta.files.second_process import allow_second_process
 
 if TYPE_CHECKING:
     from vta.ir.graph import Graph
@@ -113,6 +111,12 @@ def _print_outputs(evaluation: Any, output: Output) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    quick_start(one_thread=False)
+    with no_collection():
+        _evaluate(options)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
     from vta.cli.network import compile_network, import_network
     from vta.cli.options import preprocessing
     from vta.cli.running.session import open_module_device
@@ -125,8 +129,6 @@ def _run(options: argparse.Namespace) -> None:
     check_remote_options(options)
     if options.remote is None:
         check_cycle_options(options)
-    if is_command(sys.argv):
-        allow_second_process()
     output = Output(options.json)
     start = time.perf_counter()
     with ExitStack() as stack, output.progress() as shown:
