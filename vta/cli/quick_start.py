@@ -26,8 +26,8 @@ _POSTPONED = (
 def quick_start(*, one_thread: bool) -> None:
     """Import NumPy without what commands have no use for, and let the process split; nothing where this is no command's process.
 
-    With `one_thread` modules that are rarely used are left for later, too: of two threads that use one first at the same time, one
-    might find it half made.
+    With `one_thread` modules that are rarely used are left for later, too: of two threads that use one first at the same time,
+    one might find it half made.
     """
     # Matrix products take one thread wherever the compiler does some, and the others would spin for a while when they start.
     if "numpy" not in sys.modules:

@@ -1,4 +1,4 @@
-"""Calls on another thread, one after the other, while this one goes on: for native code and NumPy's, which lets go of Python's lock."""
+"""Calls on another thread, in order, while this one goes on: for native code and NumPy's, which lets go of Python's lock."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MOST_WAITING = 8
 class Beside:
     """Within its block `do` returns at once, unless there are many calls before it. At its end all calls are done.
 
-    The first error that a call raises is raised by a later `do`, or at the end; no call after it is made. With one thread at once,
-    or one core, calls are made as they come.
+    The first error that a call raises is raised by a later `do`, or at the end; no call after it is made. With one thread at
+    once calls are made as they come.
     """
 
     def __init__(self) -> None:
