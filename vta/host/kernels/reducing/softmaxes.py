@@ -27,6 +27,7 @@ from vta.ir.arithmetic.tflite_rounding import quantized_multiplier
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn.norm import SoftmaxAttributes
 from vta.ir.ops.quantized.softmax import SoftmaxAttributes as FixedSoftmaxAttributes
+from vta.ir.ops.quantized.softmax import exponentials
 from vta.support.dataclass import dataclass
 
 __all__ = ["FixedSoftmax", "along", "fixed_arithmetic", "fixed_softmax", "read_stage", "softmax", "stored", "whole_stage"]
@@ -35,6 +36,8 @@ _LONGEST_ROW = 1 << 12
 """Values of a row that is kept on the stack."""
 _DIFFERENCE_BITS, _SUM_BITS = 5, 12
 _LEAST = -(2**31)
+_LARGEST_DIFFERENCE = 255
+"""Of two bytes."""
 
 
 def softmax(node: Node, site: Site) -> PlainAnchor:
@@ -117,11 +120,15 @@ class FixedSoftmax:
         return _reciprocal(total, headroom)
 
     def level(self, counts: Expr, term: Expr, scale: Expr, headroom: Expr) -> Expr:
-        """A value's share; int8."""
+        """A value's share, if it has one; int8."""
+        return select(counts, self.share(term, scale, headroom), const(-128, "int8"))
+
+    @staticmethod
+    def share(term: Expr, scale: Expr, headroom: Expr) -> Expr:
+        """The share of a value that counts, and of one that does not, whose term is 0; int8."""
         amount = binary("sub", int64(_SUM_BITS + 31 - 8), headroom)
         share = divided_by_power_of_two(doubling_high_product(scale, term), amount)
-        level = narrowed(binary("add", share, int64(-128)), -128, 127, "int8")
-        return select(counts, level, const(-128, "int8"))
+        return narrowed(binary("add", share, int64(-128)), -128, 127, "int8")
 
     @staticmethod
     def _difference(value: Expr, largest: Expr) -> Expr:
@@ -147,8 +154,15 @@ def fixed_softmax(node: Node, site: Site) -> PlainAnchor:
     def of_row(what: Value, point: Point) -> Expr:
         return along(what, axis, point)
 
-    term = Value(data.shape, "int64", lambda point: rules.term(data.at(point), of_row(largest.value, point)))
-    terms, term_steps = stored(term, "terms", site.lanes)
+    # A difference of two bytes has few values: to look its power up takes less than to compute it, and far less code.
+    differences = np.arange(-_LARGEST_DIFFERENCE, 1)
+    table = site.make_constant(exponentials(attrs_of(node, FixedSoftmaxAttributes), differences).astype(np.int32))
+
+    def power(point: Point) -> Expr:
+        apart = binary("sub", cast(data.at(point), "int64"), cast(of_row(largest.value, point), "int64"))
+        return cast(table.at((Coordinate(binary("add", apart, int64(_LARGEST_DIFFERENCE))),)), "int64")
+
+    terms, term_steps = stored(Value(data.shape, "int64", power), "terms", 1)
     read = read_stage(terms)
     total = reduced("total", Value(data.shape, "int64", lambda point: rules.summand(read.at(point))), [axis], "add", site.lanes)
     room = Value(total.value.shape, "int64", lambda point: rules.headroom(total.value.at(point)))
@@ -157,8 +171,7 @@ def fixed_softmax(node: Node, site: Site) -> PlainAnchor:
     scale = whole_stage("scale", inverse)
 
     def at(point: Point) -> Expr:
-        counts = rules.counts(data.at(point), of_row(largest.value, point))
-        return rules.level(counts, read.at(point), of_row(read_stage(scale), point), of_row(read_stage(headroom), point))
+        return rules.share(read.at(point), of_row(read_stage(scale), point), of_row(read_stage(headroom), point))
 
     stages = (*largest.stages, terms, *total.stages, headroom, scale)
     return PlainAnchor(stages, Value(node.shape, "int8", at), (*largest.steps, *term_steps, *total.steps))
