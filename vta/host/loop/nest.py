@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.expression import Expr
+from vta.host.loop.expression import Expr, loads
 from vta.support.dataclass import dataclass
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Program",
     "Statement",
     "Store",
+    "buffers_of",
     "is_thread",
 ]
 
@@ -86,6 +87,21 @@ class Block:
 
 
 Statement = Store | Loop | Let | If | Barrier | Block
+
+
+def buffers_of(statement: Statement) -> set[Buffer]:
+    """All that a statement reads or writes."""
+    match statement:
+        case Store(buffer, indices, value):
+            return {buffer, *(item.buffer for part in (*indices, value) for item in loads(part))}
+        case Loop(body=body, limit=limit):
+            return buffers_of(body) | (set() if limit is None else {item.buffer for item in loads(limit)})
+        case Let(value=value, body=body) | If(condition=value, body=body):
+            return buffers_of(body) | {item.buffer for item in loads(value)}
+        case Block(statements):
+            return {buffer for item in statements for buffer in buffers_of(item)}
+        case Barrier():
+            return set()
 
 
 def is_thread(thread: str) -> bool:

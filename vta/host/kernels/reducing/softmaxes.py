@@ -164,8 +164,9 @@ def fixed_softmax(node: Node, site: Site) -> PlainAnchor:
 
     terms, term_steps = stored(Value(data.shape, "int64", power), "terms", 1)
     read = read_stage(terms)
-    total = reduced("total", Value(data.shape, "int64", lambda point: rules.summand(read.at(point))), [axis], "add", site.lanes)
-    room = Value(total.value.shape, "int64", lambda point: rules.headroom(total.value.at(point)))
+    summand = Value(data.shape, "int64", lambda point: rules.summand(read.at(point)))
+    total = reduced("total", summand, [axis], "add", max(1, site.lanes // 2))
+    room = Value(total.value.shape, "int64", lambda point: _room_of_sum(total.value.at(point)))
     headroom = whole_stage("headroom", room)
     inverse = Value(room.shape, "int64", lambda point: rules.scale(total.value.at(point), read_stage(headroom).at(point)))
     scale = whole_stage("scale", inverse)
@@ -212,6 +213,13 @@ def _headroom(total: Expr) -> Expr:
     for bit in range(32):
         room = binary("sub", room, select(binary("le", int64(1 << bit), total), int64(1), int64(0)))
     return room
+
+
+def _room_of_sum(total: Expr) -> Expr:
+    """The headroom of a row's sum, by the exponent of its half: its largest value makes it 2^19, all of a row 2^31 at most."""
+    half = cast(binary("shr", total, int64(1)), "int32")
+    exponent = binary("shr", unary("bits", cast(half, "float64")), int64(52))
+    return binary("sub", int64(1023 + 30), exponent)
 
 
 def _reciprocal(total: Expr, headroom: Expr) -> Expr:
