@@ -58,7 +58,8 @@ def _body_function(
     kind = ir.FunctionType(ir.VoidType(), [*(_POINTER for _ in buffers), _INDEX, _INDEX])
     made = ir.Function(module, kind, f"{program.symbol(function)}.nest")
     made.linkage = "internal"
-    made.attributes.add("nounwind")
+    for attribute in ("nounwind", "alwaysinline"):
+        made.attributes.add(attribute)
     for argument in made.args[: len(buffers)]:
         argument.add_attribute("noalias")
     builder = ir.IRBuilder(made.append_basic_block("entry"))
@@ -428,9 +429,7 @@ class _Emitter:
 
     def lane_factor(self, position: Affine | Expr) -> int | None:
         """How far apart lanes are in memory; None where they are not evenly spaced."""
-        if self.lane is None:
-            return 0
-        return step_along(position, self.lane.variable)
+        return 0 if self.lane is None else step_along(position, self.lane.variable)
 
     def place(self, buffer: Buffer, position: Affine | Expr, lane: int | None = None) -> Any:
         """Where an element is, or that of one of the lanes. What is known only then is added up once a block of code."""

@@ -23,6 +23,7 @@ __all__ = [
     "Store",
     "buffers_of",
     "is_thread",
+    "stores_of",
 ]
 
 THREADS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z")
@@ -102,6 +103,22 @@ def buffers_of(statement: Statement) -> set[Buffer]:
             return {buffer for item in statements for buffer in buffers_of(item)}
         case Barrier():
             return set()
+
+
+def stores_of(statement: Statement, times: int = 1) -> tuple[int, int]:
+    """The stores in a statement that runs so many times, and how often they run together, vectors as one."""
+    match statement:
+        case Store():
+            return 1, times
+        case Loop(extent=extent, kind=kind, body=body):
+            return stores_of(body, times if kind == "vectorized" else times * extent)
+        case Let(body=body) | If(body=body):
+            return stores_of(body, times)
+        case Block(statements):
+            found = [stores_of(item, times) for item in statements]
+            return sum(stores for stores, _ in found), sum(runs for _, runs in found)
+        case Barrier():
+            return 0, 0
 
 
 def is_thread(thread: str) -> bool:
