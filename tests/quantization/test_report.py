@@ -5,7 +5,7 @@ import pytest
 
 from tests.quantization.nets import residual_net
 from vta.config.hardware import HardwareConfig
-from vta.ir.graph import Graph, call, graph_input
+from vta.ir.graph import Graph, call, constant, graph_input
 from vta.quantization import QuantizeConfig, quantize, signal_to_noise
 
 
@@ -43,3 +43,17 @@ def test_snr_counts_rounding_noise(sim: HardwareConfig):
     (row,) = signal_to_noise(real, rounded, batch)
     assert row.snr_db == pytest.approx(10 * np.log10((1 + 2.25**2 + 9 + 16) / 0.0625))
     assert (row.op, row.scale, row.largest) == ("qnn.quantize", 1.0, 4.0)
+
+
+def test_a_layer_is_compared_with_its_bias_under_any_name(sim: HardwareConfig):
+    data = graph_input("data", (1, 4, 6, 6))
+    rng = np.random.default_rng(0)
+    weight, bias = (constant(rng.standard_normal(shape).astype(np.float32), "w") for shape in ((4, 4, 1, 1), (4,)))
+    product = call("nn.conv2d", [data, weight], "conv")
+    biased = call("nn.bias_add", [product, constant(bias.value * np.float32(100), "b")], "norm")
+    graph = Graph((data,), (call("add", [biased, call("nn.relu", [biased], "act")], "sum"),))
+    samples = {"data": rng.standard_normal((16, 4, 6, 6)).astype(np.float32)}
+    quantized = quantize(graph, samples, QuantizeConfig(skip_conv_layers=()), sim)
+    rows = {row.layer: row for row in signal_to_noise(graph, quantized, {"data": samples["data"][:1]})}
+    assert rows["conv"].own_db > 25
+    assert all(row.own_db > 25 for row in rows.values())

@@ -76,9 +76,11 @@ def signal_to_noise(float_graph: Graph, int_graph: Graph, batch: Mapping[str, Ar
     wanted = {node: node.name for node in ends.values()}
     integers = {wanted[node]: value for node, value in walk(int_graph, batch) if node in wanted}
     last = {node.name: node for node in float_graph.calls() if node.name in ends}
-    compared = set(last.values())
-    reals = {node.name: value for node, value in walk(float_graph, batch) if node in compared}
-    reals = {name: value for name, value in reals.items() if value.shape == ends[name].shape}
+    float_users = float_graph.users()
+    compared = {name: _with_bias(node, float_users) for name, node in last.items()}
+    wanted_reals = set(compared.values())
+    values = {node: value for node, value in walk(float_graph, batch) if node in wanted_reals}
+    reals = {name: values[node] for name, node in compared.items() if node.shape == ends[name].shape}
     alone = _on_exact_inputs(int_graph, batch, {ends[name]: (value, scales[ends[name]]) for name, value in reals.items()})
     return [
         _quality(node, scales[node], integers[name], reals[name], alone[node]) for name, node in ends.items() if name in reals
@@ -111,6 +113,12 @@ def _continues(node: Node, users: Iterable[Node]) -> bool:
     """Whether only a fused activation reads the value."""
     readers = list(users)
     return bool(readers) and all(user.op in (ops.CLIP, ops.RELU) for user in readers)
+
+
+def _with_bias(node: Node, users: Mapping[Node, Iterable[Node]]) -> Node:
+    """The sum of a layer and its bias, which may have another name, as that of a batch norm; the node itself if it has none."""
+    readers = list(users[node])
+    return readers[0] if len(readers) == 1 and readers[0].op == ops.BIAS_ADD else node
 
 
 def _quality(node: Node, levels: tuple[float, int], integers: Array, reals: Array, alone: Array) -> LayerQuality:
