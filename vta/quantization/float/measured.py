@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from vta.ir import names as ops
 from vta.ir.arithmetic.decibels import decibels
 from vta.ir.diagnostics import KEPT_IN_FLOAT, Diagnostics
 from vta.ir.graph import Graph, Node
+from vta.ir.macs import macs_of
 from vta.ir.ops.shape import TransposeAttributes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibration.calibrate import batches_of
@@ -34,6 +36,8 @@ _Measure = Callable[[], list[float]]
 _QUICK = {"adaround": "compensated"}
 _TRIED = 4
 """Batches of calibration data."""
+_WORTH_SPLITTING = 4_000_000
+"""Products of a network that are worth a second process."""
 _IMAGE_CHANNELS = 4
 """A first convolution that reads more is none of an image or a waveform."""
 _FIRST_MAY_COST_DB = 1.0
@@ -96,12 +100,11 @@ class _Trials:
 
     def _both(self, one: _Measure, other: _Measure) -> list[list[float]]:
         """What each gives, by two processes where there may be some."""
-        found = []
-        with SecondProcess():
+        found: list[list[float]] = []
+        with SecondProcess(sum(map(macs_of, self.graph.calls())) >= _WORTH_SPLITTING):
             for number, measure in enumerate((one, other)):
                 with suppress(Postponed):
-                    values = made(bytes([number]) * 32, lambda measure=measure: np.array(measure()).tobytes())
-                    found.append(np.frombuffer(values).tolist())
+                    found.append(np.frombuffer(made(bytes([number]) * 32, partial(_as_bytes, measure))).tolist())
         return found
 
     def _say(self, first: Node, before: Sequence[float], after: Sequence[float], *, kept: bool) -> None:
@@ -173,6 +176,10 @@ class _Trials:
 
     def _outputs(self, graph: Graph) -> list[Array]:
         return outputs_of_batches(graph, self.batches)
+
+
+def _as_bytes(measure: _Measure) -> bytes:
+    return np.array(measure(), np.float64).tobytes()
 
 
 def _decibels(wanted: Array, got: Array, axis: int | None) -> float:
