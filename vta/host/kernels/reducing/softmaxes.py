@@ -120,15 +120,11 @@ class FixedSoftmax:
         return _reciprocal(total, headroom)
 
     def level(self, counts: Expr, term: Expr, scale: Expr, headroom: Expr) -> Expr:
-        """A value's share, if it has one; int8."""
-        return select(counts, self.share(term, scale, headroom), const(-128, "int8"))
-
-    @staticmethod
-    def share(term: Expr, scale: Expr, headroom: Expr) -> Expr:
-        """The share of a value that counts, and of one that does not, whose term is 0; int8."""
+        """A value's share; int8."""
         amount = binary("sub", int64(_SUM_BITS + 31 - 8), headroom)
         share = divided_by_power_of_two(doubling_high_product(scale, term), amount)
-        return narrowed(binary("add", share, int64(-128)), -128, 127, "int8")
+        level = narrowed(binary("add", share, int64(-128)), -128, 127, "int8")
+        return select(counts, level, const(-128, "int8"))
 
     @staticmethod
     def _difference(value: Expr, largest: Expr) -> Expr:
@@ -165,14 +161,15 @@ def fixed_softmax(node: Node, site: Site) -> PlainAnchor:
     terms, term_steps = stored(Value(data.shape, "int64", power), "terms", 1)
     read = read_stage(terms)
     summand = Value(data.shape, "int64", lambda point: rules.summand(read.at(point)))
-    total = reduced("total", summand, [axis], "add", max(1, site.lanes // 2))
-    room = Value(total.value.shape, "int64", lambda point: _room_of_sum(total.value.at(point)))
+    total = reduced("total", summand, [axis], "add", site.lanes)
+    room = Value(total.value.shape, "int64", lambda point: rules.headroom(total.value.at(point)))
     headroom = whole_stage("headroom", room)
     inverse = Value(room.shape, "int64", lambda point: rules.scale(total.value.at(point), read_stage(headroom).at(point)))
     scale = whole_stage("scale", inverse)
 
     def at(point: Point) -> Expr:
-        return rules.share(read.at(point), of_row(read_stage(scale), point), of_row(read_stage(headroom), point))
+        counts = rules.counts(data.at(point), of_row(largest.value, point))
+        return rules.level(counts, read.at(point), of_row(read_stage(scale), point), of_row(read_stage(headroom), point))
 
     stages = (*largest.stages, terms, *total.stages, headroom, scale)
     return PlainAnchor(stages, Value(node.shape, "int8", at), (*largest.steps, *term_steps, *total.steps))
@@ -213,13 +210,6 @@ def _headroom(total: Expr) -> Expr:
     for bit in range(32):
         room = binary("sub", room, select(binary("le", int64(1 << bit), total), int64(1), int64(0)))
     return room
-
-
-def _room_of_sum(total: Expr) -> Expr:
-    """The headroom of a row's sum, by the exponent of its half: its largest value makes it 2^19, all of a row 2^31 at most."""
-    half = cast(binary("shr", total, int64(1)), "int32")
-    exponent = binary("shr", unary("bits", cast(half, "float64")), int64(52))
-    return binary("sub", int64(1023 + 30), exponent)
 
 
 def _reciprocal(total: Expr, headroom: Expr) -> Expr:
