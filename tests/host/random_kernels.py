@@ -288,8 +288,6 @@ def detected(draw):
 def _positions(size, name, shape, dtype="int64"):
     """Computed positions, from the front and from the end."""
     bits = graph_input(name, shape, "int8")
-    if size == 1:
-        return call(ops.CAST, [call(ops.MINIMUM, [call(ops.ABS, [bits]), constant(np.int8(0))])], dtype=dtype)
     low, high = constant(np.int8(-min(size, 128))), constant(np.int8(min(size - 1, 127)))
     return call(ops.CAST, [call(ops.MINIMUM, [call(ops.MAXIMUM, [bits, low]), high])], dtype=dtype)
 

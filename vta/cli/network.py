@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from vta.schedule.source import ScheduleSource
 
 __all__ = [
+    "QuantizedLayers",
     "compile_for_targets",
     "compile_network",
     "compile_options",
     "host_rates",
     "import_network",
-    "layer_report",
     "lower_network",
     "quantize_config",
     "summary",
@@ -179,27 +179,36 @@ def _schedules(options: argparse.Namespace) -> ScheduleSource:
     )
 
 
-def layer_report(graph: Graph, options: argparse.Namespace, calibration: Samples | None, batch: Samples) -> list[LayerQuality]:
-    """Say what each quantised layer of an imported float network costs on `batch`; `calibration` is as for `compile_network`.
+class QuantizedLayers:
+    """Keeps a float network as it was before it was quantised, and after, for `compile_network` to call after each pass."""
 
-    Raises `UsageError` if the network came quantised.
-    """
-    from dataclasses import replace
+    def __init__(self) -> None:
+        self._before: Graph | None = None
+        self._after: Graph | None = None
 
-    from vta.config.hardware import load_config
-    from vta.ir.transforms.batch import with_batch
-    from vta.passes.canonicalize import canonicalize
-    from vta.quantization import equalized, is_quantized, quantize, signal_to_noise
+    def __call__(self, step: Pass, state: State) -> None:
+        """Look at what a pass gave."""
+        if step.name == "canonicalize":
+            self._before = state.graph
+        elif step.name == "quantize":
+            self._after = state.quantized
 
-    if is_quantized(graph):
-        raise UsageError(f"{options.model} came quantised: there is no float network to compare its layers with")
-    config, hw = quantize_config(options), load_config(options.config)
-    data = _samples(graph, options) or calibration
-    graph = canonicalize(graph)
-    if data is not None:
-        graph, config = equalized(graph, data, config), replace(config, equalize="none")
-    samples = len(next(iter(batch.values())))
-    return signal_to_noise(with_batch(graph, samples), with_batch(quantize(graph, data, config, hw), samples), batch)
+    def report(self, options: argparse.Namespace, calibration: Samples | None, batch: Samples) -> list[LayerQuality]:
+        """Say what each quantised layer costs on `batch`; `calibration` is as for `compile_network`.
+
+        Raises `UsageError` if the network came quantised.
+        """
+        from vta.ir.transforms.batch import with_batch
+        from vta.quantization import equalized, signal_to_noise
+
+        if self._before is None or self._after is None:
+            raise UsageError(f"{options.model} came quantised: there is no float network to compare its layers with")
+        before, config = self._before, quantize_config(options)
+        data = _samples(before, options) or calibration
+        if data is not None and config.equalize != "none":
+            before = equalized(before, data, config)
+        samples = len(next(iter(batch.values())))
+        return signal_to_noise(with_batch(before, samples), with_batch(self._after, samples), batch)
 
 
 def _samples(graph: Graph, options: argparse.Namespace) -> Samples | None:

@@ -75,7 +75,8 @@ def quantize(state: State, options: CompileOptions) -> State:
         from vta.quantization.float.quantizer import quantize as quantized
 
         config = with_measured_layers(graph, state.calibration, config, hw, state.diagnostics)
-        return replace(state, imported=keep_quantized(fold_lookups(quantized(graph, state.calibration, config, hw))))
+        made = quantized(graph, state.calibration, config, hw)
+        return replace(state, imported=keep_quantized(fold_lookups(made)), quantized=made)
     graph = keep_quantized(graph)
     graph = drop_channels(graph, hw.block)
     if config.requantize == "shift":
@@ -90,7 +91,7 @@ def lower(state: State, options: CompileOptions) -> State:
     """Turn quantized operators into the integer operators that the hardware has."""
     # Where the host requantises there is nothing to be won by a difference.
     close = options.quantize.requantize == "close" and state.hw.capabilities.multiply
-    return replace(state, imported=lowering_pass.lower(state.graph, state.hw, state.diagnostics, close=close))
+    return replace(state, imported=lowering_pass.lower(state.graph, state.hw, state.diagnostics, close=close), quantized=None)
 
 
 def inline(state: State, options: CompileOptions) -> State:

@@ -41,6 +41,8 @@ class State:
     """Samples for each input, along the first axis."""
     imported: Graph | None = None
     """The graph at the level that it has reached; the arranged integer graph from the partition on."""
+    quantized: Graph | None = None
+    """A float network in the quantised dialect, before functions of its values became tables; None after the next pass."""
     layers: frozenset[str] | None = None
     """Those that may run on VTA; None: all."""
     diagnostics: Diagnostics = field(default_factory=Diagnostics)

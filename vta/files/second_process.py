@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-__all__ = ["Postponed", "SecondProcess", "allow_second_process", "made"]
+__all__ = ["Postponed", "SecondProcess", "allow_second_process", "can_split", "made"]
 
 _DIGEST_BYTES = 32
 _STARTED, _DONE = b"s", b"d"
@@ -62,7 +62,7 @@ class SecondProcess:
 
     def __init__(self, wanted: bool = True) -> None:
         """With `wanted` false it does nothing either."""
-        self._usable = wanted and _can_split()
+        self._usable = wanted and can_split()
         self._child: int | None = None
         self._second = False
         self._jobs: dict[bytes, Callable[[], bytes]] = {}
@@ -188,8 +188,8 @@ class SecondProcess:
             os.waitpid(child, 0)
 
 
-def _can_split() -> bool:
-    """Others than Linux have no `fork`, or libraries that do not live through one."""
+def can_split() -> bool:
+    """Whether this process may be split: others than Linux have no `fork`, or libraries that do not live through one."""
     if not _Now.allowed or sys.platform != "linux" or os.environ.get("OMP_NUM_THREADS") == "1":
         return False
     return len(os.sched_getaffinity(0)) > 1 and threading.active_count() <= _MOST_THREADS

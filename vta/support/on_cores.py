@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from threading import Thread
 from typing import TypeVar
 
-__all__ = ["on_cores"]
+__all__ = ["on_cores", "threads_at_once"]
 
 _Part = TypeVar("_Part")
 
@@ -15,7 +15,7 @@ _Part = TypeVar("_Part")
 def on_cores(work: Callable[[_Part], object], parts: Iterable[_Part]) -> None:
     """Call `work` for each part, in any order, and return when all are done; raises what the first call that fails raises.
 
-    There are as many threads as cores, or as the environment variable OMP_NUM_THREADS says.
+    There are `threads_at_once` threads.
     """
     listed = list(parts)
     pending = iter(listed)
@@ -28,7 +28,7 @@ def on_cores(work: Callable[[_Part], object], parts: Iterable[_Part]) -> None:
         except BaseException as error:
             errors.append(error)
 
-    others = [Thread(target=run) for _ in range(min(_threads(), len(listed)) - 1)]
+    others = [Thread(target=run) for _ in range(min(threads_at_once(), len(listed)) - 1)]
     for thread in others:
         thread.start()
     run()
@@ -38,6 +38,7 @@ def on_cores(work: Callable[[_Part], object], parts: Iterable[_Part]) -> None:
         raise errors[0]
 
 
-def _threads() -> int:
+def threads_at_once() -> int:
+    """As many threads as this machine has cores, or as the environment variable OMP_NUM_THREADS says."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, int(said)) if said.isascii() and said.isdigit() else os.cpu_count() or 1

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.host.computes import convolution, random_arrays, relu_of, schedules
+from vta.host.llvm import jit
 from vta.host.llvm.jit import compile_object, compile_program
 from vta.host.llvm.target import host_target
 from vta.host.loop.buffer import Buffer
@@ -21,6 +22,14 @@ from vta.host.loop.steps import Bind, ComputeAt, Dot, Reorder, Split, Transpose,
 from vta.host.processors import CpuTarget
 
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
+
+
+@pytest.fixture(scope="module", params=[0, 1 << 30], ids=["all passes", "few passes"])
+def passes(request):
+    """Compile with all passes that kernels with much to do get, and with those of kernels that are mostly code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jit, "_RUNS_OF_CODE", request.param)
+        yield
 
 
 def run(kernel, steps=(), arrays=None, seed=0):
@@ -51,6 +60,7 @@ def elementwise(inputs, value, size=37):
 VECTORS = (Split("y", "i", 8, "io", "ii"), Vectorize("y", "ii"))
 
 
+@pytest.mark.usefixtures("passes")
 @pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
 @pytest.mark.parametrize("dtype", [*INTEGERS, "float32", "float64"])
 @pytest.mark.parametrize("operation", ["add", "sub", "mul", "min", "max"])
@@ -59,6 +69,7 @@ def test_arithmetic(operation, dtype, steps):
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.usefixtures("passes")
 @pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
 @pytest.mark.parametrize("operation", ["min", "max"])
 def test_extremes_keep_nan(operation, steps):
@@ -71,6 +82,7 @@ def test_extremes_keep_nan(operation, steps):
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.usefixtures("passes")
 @pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
 @pytest.mark.parametrize("wanted", [*INTEGERS, "float32", "float64"])
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -79,6 +91,7 @@ def test_conversions(dtype, wanted, steps):
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.usefixtures("passes")
 @pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
 @pytest.mark.parametrize("operation", ["neg", "abs", "sqrt", "floor", "ceil", "round_even", "trunc"])
 def test_functions_that_are_rounded_right(operation, steps):
@@ -88,6 +101,7 @@ def test_functions_that_are_rounded_right(operation, steps):
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.usefixtures("passes")
 @pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
 @pytest.mark.parametrize("operation", ["exp", "log", "tanh"])
 def test_functions_within_two_units_of_the_last_place(operation, steps):
@@ -96,6 +110,7 @@ def test_functions_within_two_units_of_the_last_place(operation, steps):
     np.testing.assert_array_max_ulp(got, want, 2)
 
 
+@pytest.mark.usefixtures("passes")
 @pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
 def test_a_choice_reads_only_what_it_chooses(steps):
     """Padding: elements outside are not read, for lanes that differ as well."""
@@ -108,6 +123,7 @@ def test_a_choice_reads_only_what_it_chooses(steps):
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.usefixtures("passes")
 @pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
 @pytest.mark.parametrize("stride", [0, 2, -1])
 def test_lanes_that_are_not_neighbors(stride, steps):
@@ -118,6 +134,24 @@ def test_lanes_that_are_not_neighbors(stride, steps):
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.usefixtures("passes")
+@pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
+def test_numbers_that_are_known_are_computed(steps):
+    """As they are at run time."""
+    known = {
+        "add": (2**62, 2**61), "sub": (-(2**62), 1), "mul": (2**31, 2**30), "and": (12, 10), "or": (12, 10), "shl": (3, 60),
+        "shr": (-9, 2), "min": (-3, 5), "max": (-3, 5),
+    }  # fmt: skip
+    for operation, (left, right) in known.items():
+        number = binary(operation, const(left, "int64"), const(right, "int64"))
+        kernel = elementwise(["int64"], lambda a, number=number: binary("xor", a, number))
+        np.testing.assert_array_equal(*run(kernel, steps))
+    for operation in ("lt", "le", "eq"):
+        chosen = select(binary(operation, const(3, "int64"), const(3, "int64")), const(7, "int64"), const(9, "int64"))
+        np.testing.assert_array_equal(*run(elementwise(["int64"], lambda a, chosen=chosen: binary("add", a, chosen)), steps))
+
+
+@pytest.mark.usefixtures("passes")
 def test_division_is_towards_minus_infinity():
     data = Buffer("data", (40,), "int32")
     axes = axes_of({"i": 37})
@@ -162,6 +196,7 @@ def test_dot_products_of_vectors_of_bytes_that_lie_apart(lanes, apart):
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.usefixtures("passes")
 @pytest.mark.parametrize("dtype", ["float32", "int8", "int32"])
 @pytest.mark.parametrize("lanes", [2, 5, 16])
 def test_every_second_element_of_a_row(dtype, lanes):
@@ -215,6 +250,7 @@ def turned(rows, columns, border=0):
     return Kernel("turned", (data,), (Stage(Buffer("y", (rows, columns), "float32"), axes, value),))
 
 
+@pytest.mark.usefixtures("passes")
 @pytest.mark.parametrize("border", [0, 1, 3])
 @pytest.mark.parametrize(("rows", "columns"), [(8, 8), (9, 7), (16, 20), (17, 33)])
 def test_blocks_are_turned_in_registers(rows, columns, border):

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import gc
-import os
-import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.dumps import add_dumps, dumping
@@ -27,24 +23,14 @@ from vta.cli.options import (
     positive_or_zero,
     target_list,
 )
-from vta.cli.terminal.interrupt import is_command
+from vta.cli.quick_start import no_collection, quick_start
 from vta.cli.terminal.output import Output, count, size
-from vta.files.second_process import allow_second_process
-from vta.support.lazy_modules import postpone
-from vta.support.quick_numpy import import_numpy
-from vta.support.without_collection import without_collection
 
 if TYPE_CHECKING:
     from vta.compiler.profit import HostModel, OffloadEstimate
     from vta.runtime.compiled_module import CompiledModule
 
 __all__ = ["add_region", "print_module", "register"]
-
-_POSTPONED = (
-    *("ast", "bz2", "ctypes", "difflib", "dis", "html", "inspect", "ipaddress", "linecache", "logging", "lzma", "pickle"),
-    *("platform", "random", "shutil", "tempfile", "textwrap", "tokenize"),
-)
-"""Modules that NumPy, the standard library or ours import for functions that compiling rarely calls."""
 
 _DESCRIPTION = """\
 Quantise a trained network to int8 and compile it: every part that the accelerator can run becomes one instruction
@@ -169,34 +155,14 @@ def _run(options: argparse.Namespace) -> None:
 
     if options.print_graph and options.dump_after:
         raise UsageError("--print-graph ends before the passes of --dump-after; canonicalize is the pass that it shows")
-    # Matrix products take one thread wherever the compiler does some, and the others would spin for a while when they start.
-    if "numpy" not in sys.modules:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if is_command(sys.argv):
-        postpone(_POSTPONED)
-        import_numpy()
-        allow_second_process()
+    quick_start(one_thread=True)
     if options.output is None and not options.print_graph:
         options.output = output_file(f"{model_stem(options.model)}.vta")
     output = Output(options.json)
     start = time.perf_counter()
-    with _no_collection(), output.progress() as progress:
+    with no_collection(), output.progress() as progress:
         result = _print_graph(options, output, progress) if options.print_graph else _compile(options, output, progress)
     output.result({**result, "seconds": time.perf_counter() - start})
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Importing and compiling make many objects and hardly any cycles of them: to look for some takes a tenth of the time.
-
-    The process of the command does not look at what is left when it ends, either.
-    """
-    with without_collection():
-        try:
-            yield
-        finally:
-            if is_command(sys.argv):
-                gc.freeze()
 
 
 def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:

@@ -23,12 +23,14 @@ from vta.cli.options import (
     existing_file,
     integer,
 )
+from vta.cli.quick_start import no_collection, quick_start
 from vta.cli.running.cycles import add_cycle_device, check_cycle_options
 from vta.cli.running.remote import add_remote, check_remote_options
 from vta.cli.running.stage_clock import StageClock
 from vta.cli.terminal.output import Output, count, warn_of_scales
 
 if TYPE_CHECKING:
+    from vta.cli.network import QuantizedLayers
     from vta.ir.graph import Graph
     from vta.runtime import Dataset
     from vta.runtime.evaluation.trained import TrainedPass
@@ -110,7 +112,13 @@ def _print_outputs(evaluation: Any, output: Output) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from vta.cli.network import compile_network, import_network
+    quick_start(one_thread=False)
+    with no_collection():
+        _evaluate(options)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from vta.cli.network import QuantizedLayers, compile_network, import_network
     from vta.cli.options import preprocessing
     from vta.cli.running.session import open_module_device
     from vta.errors import DeviceError
@@ -133,8 +141,9 @@ def _run(options: argparse.Namespace) -> None:
         ready = is_quantized(graph)
         given = options.calibration or options.global_scale
         calibration = None if given or (ready and options.requantize != "shift") else _own_samples(options, graph, stored, output)
+        seen = QuantizedLayers() if options.layers else None
         trained = stack.enter_context(_begun(graph, data, options))
-        compiled = compile_network(graph, options, progress, calibration)
+        compiled = compile_network(graph, options, progress, calibration, seen)
         if len(compiled.graph.inputs) == 1:
             node = compiled.graph.inputs[0]
             warn_of_scales(
@@ -147,7 +156,7 @@ def _run(options: argparse.Namespace) -> None:
             progress.end()
     print_accuracy(evaluation, output, "as it was quantised" if ready else "float")
     _print_outputs(evaluation, output)
-    layers = _layers(options, graph, stored, calibration, output) if options.layers else None
+    layers = None if seen is None else _layers(options, graph, seen, stored, calibration, output)
     output.result(
         {
             "n": evaluation.n,
@@ -189,9 +198,10 @@ _LAYER_SAMPLES = 32
 """Samples that the report of layers looks at."""
 
 
-def _layers(options: argparse.Namespace, graph: Graph, data: Dataset, calibration: Any, output: Output) -> list[dict[str, Any]]:
+def _layers(
+    options: argparse.Namespace, graph: Graph, seen: QuantizedLayers, data: Dataset, calibration: Any, output: Output
+) -> list[dict[str, Any]]:
     """Print what each quantised layer costs; returns the rows."""
-    from vta.cli.network import layer_report
     from vta.cli.options import preprocessing
     from vta.runtime import prepare
     from vta.runtime.evaluation.samples import spread
@@ -199,7 +209,7 @@ def _layers(options: argparse.Namespace, graph: Graph, data: Dataset, calibratio
 
     node = graph.inputs[0]
     batch = {node.name: prepare(spread(data.x, _LAYER_SAMPLES), node, preprocessing(options))}
-    rows = layer_report(graph, options, calibration, batch)
+    rows = seen.report(options, calibration, batch)
     shown = [
         (
             row.layer,

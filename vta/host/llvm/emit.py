@@ -14,11 +14,11 @@ from llvmlite import ir
 from vta.host.llvm.dot import by_fours, dot_product
 from vta.host.llvm.scalars import binary_value, cast_value, fused_product, llvm_type, memory_type, unary_value
 from vta.host.llvm.vectors import masked_load, transposed_vectors
-from vta.host.loop.affine import Affine, affine_of, flat_position
+from vta.host.loop.affine import Affine, affine_of, flat_position, step_along
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, loads, walk
-from vta.host.loop.nest import Barrier, Block, Function, If, Let, Loop, Program, Statement, Store
+from vta.host.loop.nest import Barrier, Block, Function, If, Let, Loop, Program, Statement, Store, buffers_of
 from vta.host.processors import CpuTarget
 from vta.support.dataclass import dataclass
 
@@ -44,8 +44,10 @@ def llvm_module(program: Program, target: CpuTarget) -> ir.Module:
     module.triple = target.triple
     buffers = (*program.inputs, *program.workspace, program.output)
     for function in program.functions:
-        body = _body_function(module, program, function, buffers, target)
-        _entry(module, program.symbol(function), body, buffers)
+        used = buffers_of(function.body)
+        places = [place for place, buffer in enumerate(buffers) if buffer in used]
+        body = _body_function(module, program, function, [buffers[place] for place in places], target)
+        _entry(module, program.symbol(function), body, places)
     return module
 
 
@@ -56,7 +58,8 @@ def _body_function(
     kind = ir.FunctionType(ir.VoidType(), [*(_POINTER for _ in buffers), _INDEX, _INDEX])
     made = ir.Function(module, kind, f"{program.symbol(function)}.nest")
     made.linkage = "internal"
-    made.attributes.add("nounwind")
+    for attribute in ("nounwind", "alwaysinline"):
+        made.attributes.add(attribute)
     for argument in made.args[: len(buffers)]:
         argument.add_attribute("noalias")
     builder = ir.IRBuilder(made.append_basic_block("entry"))
@@ -72,12 +75,12 @@ def _body_function(
     return made
 
 
-def _entry(module: ir.Module, name: str, body: ir.Function, buffers: Sequence[Buffer]) -> None:
-    """The function that others call: takes the pointers out of their array."""
+def _entry(module: ir.Module, name: str, body: ir.Function, places: Sequence[int]) -> None:
+    """The function that others call: takes the pointers at some places out of their array."""
     made = ir.Function(module, ir.FunctionType(ir.VoidType(), [_POINTER, _INDEX, _INDEX]), name)
     builder = ir.IRBuilder(made.append_basic_block("entry"))
     pointers = []
-    for position in range(len(buffers)):
+    for position in places:
         place = builder.gep(made.args[0], [ir.Constant(_INDEX, position)], source_etype=_POINTER)
         pointers.append(builder.load(place, typ=_POINTER))
     builder.call(body, [*pointers, made.args[1], made.args[2]])
@@ -320,6 +323,8 @@ class _Emitter:
                 return self.masked(condition, then, otherwise)
             return self.by_lane(Select(condition, then, otherwise), then.dtype)
         chosen = self.value(condition)
+        if isinstance(chosen, ir.Constant) and isinstance(chosen.constant, int):
+            return self.value(then if chosen.constant else otherwise)
         if not loaded:
             first, second = self.alike(self.value(then), self.value(otherwise), then.dtype)
             if isinstance(chosen.type, ir.VectorType):
@@ -424,11 +429,7 @@ class _Emitter:
 
     def lane_factor(self, position: Affine | Expr) -> int | None:
         """How far apart lanes are in memory; None where they are not evenly spaced."""
-        if self.lane is None:
-            return 0
-        if isinstance(position, Affine):
-            return position.factors.get(self.lane.variable, 0)
-        return None if self.depends(position) else 0
+        return 0 if self.lane is None else step_along(position, self.lane.variable)
 
     def place(self, buffer: Buffer, position: Affine | Expr, lane: int | None = None) -> Any:
         """Where an element is, or that of one of the lanes. What is known only then is added up once a block of code."""

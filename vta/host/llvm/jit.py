@@ -15,7 +15,7 @@ from vta.host.llvm.binding import llvm
 from vta.host.llvm.emit import llvm_module
 from vta.host.llvm.target import host_target
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.nest import Program
+from vta.host.loop.nest import Program, stores_of
 from vta.host.processors import CpuTarget
 from vta.support.without_collection import without_collection
 
@@ -25,6 +25,8 @@ Array = NDArray[Any]
 
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _ALIGNMENT = 64
+_RUNS_OF_CODE = 100
+"""Times that a store runs on the average, below which there is more to do for LLVM than to run."""
 
 
 def compile_object(program: Program, target: CpuTarget) -> bytes:
@@ -40,8 +42,29 @@ def compile_object(program: Program, target: CpuTarget) -> bytes:
     options.slp_vectorization = False
     options.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    passes = _few_passes() if _is_mostly_code(program) else builder.getModulePassManager()
+    passes.run(module, builder)
     return bytes(machine.emit_object(module))
+
+
+def _is_mostly_code(program: Program) -> bool:
+    """Whether a program has much code for how often it runs, as a softmax of a row: loops over it are not worth LLVM's time."""
+    found = [stores_of(function.body) for function in program.functions]
+    return sum(runs for _, runs in found) < _RUNS_OF_CODE * sum(stores for stores, _ in found)
+
+
+def _few_passes() -> llvm.ModulePassManager:
+    """Passes that take a tenth of the time: what LLVM looks at loops for is left out."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_new_gvn_pass()
+    passes.add_loop_rotate_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    return passes
 
 
 @cache

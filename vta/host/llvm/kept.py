@@ -14,8 +14,9 @@ from vta.host.processors import CpuTarget
 
 __all__ = ["kept_object"]
 
-_CODE = tuple(
-    Path(__file__).with_name(name) for name in ("dot.py", "emit.py", "functions.py", "jit.py", "scalars.py", "vectors.py")
+_CODE = (
+    *(Path(__file__).with_name(name) for name in ("dot.py", "emit.py", "functions.py", "jit.py", "scalars.py", "vectors.py")),
+    *(Path(__file__).parents[1] / "loop" / name for name in ("affine.py", "nest.py")),
 )
 """What decides which code a program becomes."""
 

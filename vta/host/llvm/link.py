@@ -69,6 +69,13 @@ def has_ziglang() -> bool:
     return importlib.util.find_spec("ziglang") is not None
 
 
+def _zig() -> list[str]:
+    """The command of ziglang: its program itself, where that is found, without a Python to start it."""
+    spec = importlib.util.find_spec("ziglang")
+    program = None if spec is None or spec.origin is None else shutil.which("zig", path=str(Path(spec.origin).parent))
+    return [sys.executable, "-m", "ziglang"] if program is None else [program]
+
+
 def _linker(architecture: Architecture) -> list[str]:
     """The command that links, up to its files."""
     found = next(_linkers(architecture), None)
@@ -85,7 +92,7 @@ def _linkers(architecture: Architecture) -> Iterator[list[str]]:
     if shutil.which("ld.lld"):
         yield ["ld.lld", *lld]
     if has_ziglang():
-        yield [sys.executable, "-m", "ziglang", "ld.lld", *lld]
+        yield [*_zig(), "ld.lld", *lld]
     names = [_COMPILERS[architecture.name]]
     if platform.machine() == architecture.machine:
         names.append("cc")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -18,6 +20,13 @@ _TYPES: dict[str, Any] = {
 _INTEGER = {"add": "add", "sub": "sub", "mul": "mul", "and": "and_", "or": "or_", "xor": "xor", "shl": "shl"}
 _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _SIGNS = {"lt": "<", "le": "<=", "eq": "=="}
+_KNOWN: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "or": operator.or_,
+    "shl": operator.lshift, "shr": operator.rshift, "min": min, "max": max,
+    "lt": operator.lt, "le": operator.le, "eq": operator.eq,
+}  # fmt: skip
+"""Of two numbers that are known: most of what makes code long for LLVM to take away is arithmetic of them."""
+_NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "and": -1, "or": 0, "shl": 0, "shr": 0}
 _INTRINSICS = {
     "abs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round_even": "rint", "trunc": "trunc",
 }  # fmt: skip
@@ -46,6 +55,12 @@ def _is_unsigned(dtype: str) -> bool:
 
 def binary_value(builder: ir.IRBuilder, operation: str, left: Any, right: Any, dtype: str) -> Any:
     """``left operation right`` of a type. Floats: `min` and `max` are NaN where an operand is."""
+    if dtype == "int64" and isinstance(right, ir.Constant) and isinstance(right.constant, int):
+        if isinstance(left, ir.Constant) and isinstance(left.constant, int) and operation in _KNOWN:
+            found = _KNOWN[operation](left.constant, right.constant)
+            return ir.Constant(_TYPES["bool"], found) if operation in _SIGNS else ir.Constant(left.type, _wrapped(found))
+        if right.constant == _NEUTRAL.get(operation):
+            return left
     if operation in _SIGNS:
         return _compared(builder, _SIGNS[operation], left, right, dtype)
     if operation in ("min", "max"):
@@ -59,6 +74,11 @@ def binary_value(builder: ir.IRBuilder, operation: str, left: Any, right: Any, d
     if operation in ("floordiv", "mod"):
         return _divided(builder, operation, left, right)
     return getattr(builder, _INTEGER[operation])(left, right)
+
+
+def _wrapped(value: int) -> int:
+    """The number that the low 64 bits of one are."""
+    return (value + 2**63) % 2**64 - 2**63
 
 
 def fused_product(builder: ir.IRBuilder, left: Any, right: Any, total: Any) -> Any:

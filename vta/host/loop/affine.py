@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.expression import Binary, Const, Expr, Var, binary, index, map_expression
+from vta.host.loop.expression import Binary, Const, Expr, Var, binary, index, map_expression, walk
 from vta.support.dataclass import dataclass
 
-__all__ = ["Affine", "affine_of", "flat_position", "without_divisions"]
+__all__ = ["Affine", "affine_of", "flat_position", "step_along", "without_divisions"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,23 @@ def affine_of(expression: Expr) -> Affine | None:
             return None if second.factors else Affine().plus(first, second.constant)
         case _:
             return None
+
+
+def step_along(position: Affine | Expr, variable: str) -> int | None:
+    """By how much an index grows with a variable; None where that is not always the same."""
+    match position:
+        case Affine(factors=factors):
+            return factors.get(variable, 0)
+        case Var(name=name):
+            return int(name == variable)
+        case Binary(operation="add" | "sub" as operation, left=left, right=right):
+            first, second = step_along(left, variable), step_along(right, variable)
+            return None if first is None or second is None else first + (second if operation == "add" else -second)
+        case Binary(operation="mul", left=left, right=Const(value=times)):
+            step = step_along(left, variable)
+            return None if step is None else step * int(times)
+        case _:
+            return None if any(node == Var(variable) for node in walk(position)) else 0
 
 
 def without_divisions(expression: Expr, extents: Mapping[str, int]) -> Expr:

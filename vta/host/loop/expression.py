@@ -7,8 +7,9 @@ buffers; nothing is converted silently.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
 
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.errors import LoopError
@@ -113,7 +114,7 @@ class Binary:
     left: Expr
     right: Expr
 
-    @property
+    @cached_property
     def dtype(self) -> str:
         """``bool`` for comparisons, else that of the operands."""
         return "bool" if self.operation in _COMPARISONS else self.left.dtype
@@ -126,7 +127,7 @@ class Unary:
     operation: UnaryOperation
     operand: Expr
 
-    @property
+    @cached_property
     def dtype(self) -> str:
         """That of the operand, but for `bits` and `unbits`."""
         if self.operation == "bits":
@@ -145,7 +146,7 @@ class Select:
     then: Expr
     otherwise: Expr
 
-    @property
+    @cached_property
     def dtype(self) -> str:
         """That of the values."""
         return self.then.dtype
@@ -244,33 +245,36 @@ def _folded(operation: BinaryOperation, left: Expr, right: Expr) -> Expr:
     return Binary(operation, left, right)
 
 
+_CHILDREN: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
+    Const: lambda expression: (),
+    Var: lambda expression: (),
+    Load: lambda expression: expression.indices,
+    Binary: lambda expression: (expression.left, expression.right),
+    Unary: lambda expression: (expression.operand,),
+    Select: lambda expression: (expression.condition, expression.then, expression.otherwise),
+    Cast: lambda expression: (expression.operand,),
+}
+
+
 def children(expression: Expr) -> tuple[Expr, ...]:
     """The operands of an expression."""
-    match expression:
-        case Load(indices=indices):
-            return indices
-        case Binary(left=left, right=right):
-            return left, right
-        case Unary(operand=operand) | Cast(operand=operand):
-            return (operand,)
-        case Select(condition=condition, then=then, otherwise=otherwise):
-            return condition, then, otherwise
-        case _:
-            return ()
+    return _CHILDREN[type(expression)](expression)
 
 
-def walk(expression: Expr) -> Iterator[Expr]:
+def walk(expression: Expr) -> list[Expr]:
     """The expression and all that it is made of, operands first; what several parts share comes once."""
-    return _walk(expression, set())
+    found: list[Expr] = []
+    seen: set[int] = set()
 
+    def visit(node: Expr) -> None:
+        seen.add(id(node))
+        for child in children(node):
+            if id(child) not in seen:
+                visit(child)
+        found.append(node)
 
-def _walk(expression: Expr, seen: set[int]) -> Iterator[Expr]:
-    if id(expression) in seen:
-        return
-    seen.add(id(expression))
-    for child in children(expression):
-        yield from _walk(child, seen)
-    yield expression
+    visit(expression)
+    return found
 
 
 def loads(expression: Expr) -> list[Load]:

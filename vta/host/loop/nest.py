@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.expression import Expr
+from vta.host.loop.expression import Expr, loads
 from vta.support.dataclass import dataclass
 
 __all__ = [
@@ -21,7 +21,9 @@ __all__ = [
     "Program",
     "Statement",
     "Store",
+    "buffers_of",
     "is_thread",
+    "stores_of",
 ]
 
 THREADS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z")
@@ -86,6 +88,37 @@ class Block:
 
 
 Statement = Store | Loop | Let | If | Barrier | Block
+
+
+def buffers_of(statement: Statement) -> set[Buffer]:
+    """All that a statement reads or writes."""
+    match statement:
+        case Store(buffer, indices, value):
+            return {buffer, *(item.buffer for part in (*indices, value) for item in loads(part))}
+        case Loop(body=body, limit=limit):
+            return buffers_of(body) | (set() if limit is None else {item.buffer for item in loads(limit)})
+        case Let(value=value, body=body) | If(condition=value, body=body):
+            return buffers_of(body) | {item.buffer for item in loads(value)}
+        case Block(statements):
+            return {buffer for item in statements for buffer in buffers_of(item)}
+        case Barrier():
+            return set()
+
+
+def stores_of(statement: Statement, times: int = 1) -> tuple[int, int]:
+    """The stores in a statement that runs so many times, and how often they run together, vectors as one."""
+    match statement:
+        case Store():
+            return 1, times
+        case Loop(extent=extent, kind=kind, body=body):
+            return stores_of(body, times if kind == "vectorized" else times * extent)
+        case Let(body=body) | If(body=body):
+            return stores_of(body, times)
+        case Block(statements):
+            found = [stores_of(item, times) for item in statements]
+            return sum(stores for stores, _ in found), sum(runs for _, runs in found)
+        case Barrier():
+            return 0, 0
 
 
 def is_thread(thread: str) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,12 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import VTAError
+from vta.files.second_process import Postponed, SecondProcess, made
 from vta.ir import names as ops
 from vta.ir.arithmetic.decibels import decibels
 from vta.ir.diagnostics import KEPT_IN_FLOAT, ZERO_POINTS, Diagnostics
 from vta.ir.graph import Graph, Node
+from vta.ir.macs import macs_of
 from vta.ir.ops.shape import TransposeAttributes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibration.calibrate import batches_of
@@ -29,10 +33,13 @@ __all__ = ["with_measured_layers"]
 
 Array = NDArray[Any]
 _Samples = Mapping[str, Array]
+_Measure = Callable[[], list[float]]
 
 _QUICK = {"adaround": "compensated"}
 _TRIED = 4
 """Batches of calibration data."""
+_WORTH_SPLITTING = 4_000_000
+"""Products of a network that are worth a second process."""
 _IMAGE_CHANNELS = 4
 """A first convolution that reads more is none of an image or a waveform."""
 _FIRST_MAY_COST_DB = 1.0
@@ -86,7 +93,7 @@ class _Trials:
     def chosen(self, first: Node) -> QuantizeConfig:
         """The config with what the trials say."""
         careful, bold = self.config, replace(self.config, skip_conv_layers=())
-        before, after = self._noise(careful), self._tried(bold)
+        before, after = self._both(lambda: self._noise(careful), lambda: self._tried(bold))
         cost = min(before) - min(after)
         kept = cost > _FIRST_MAY_COST_DB and min(after) < _GOOD_DB
         self._say(first, before, after, kept=kept)
@@ -94,6 +101,15 @@ class _Trials:
         config, noise = self._with_front_end(config, noise)
         config, noise = self._with_heads(config, noise)
         return self._with_zero_points(*self._with_single_layers(config, noise))
+
+    def _both(self, one: _Measure, other: _Measure) -> list[list[float]]:
+        """What each gives, by two processes where there may be some."""
+        found: list[list[float]] = []
+        with SecondProcess(sum(map(macs_of, self.graph.calls())) >= _WORTH_SPLITTING):
+            for number, measure in enumerate((one, other)):
+                with suppress(Postponed):
+                    found.append(np.frombuffer(made(bytes([number]) * 32, partial(_as_bytes, measure))).tolist())
+        return found
 
     def _say(self, first: Node, before: Sequence[float], after: Sequence[float], *, kept: bool) -> None:
         verdict = "stays in float" if kept else "is quantised"
@@ -192,6 +208,10 @@ class _Trials:
 
     def _outputs(self, graph: Graph) -> list[Array]:
         return outputs_of_batches(graph, self.batches)
+
+
+def _as_bytes(measure: _Measure) -> bytes:
+    return np.array(measure(), np.float64).tobytes()
 
 
 def _decibels(wanted: Array, got: Array, axis: int | None) -> float:

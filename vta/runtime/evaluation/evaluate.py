@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,9 @@ from vta.runtime.evaluation.compute import compute_exactly, compute_widely
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing, input_samples
 from vta.runtime.evaluation.trained import TrainedPass
 from vta.runtime.loaded_module import LoadedModule
+from vta.runtime.reports import BatchReport
 from vta.runtime.values.batches import Tick
+from vta.runtime.values.chunks import cores
 from vta.support.dataclass import dataclass
 from vta.support.table import Table, html_lines, make_table
 
@@ -98,16 +102,17 @@ def evaluate_top1(
     stages = _Stages(len(data.y), progress)
     inputs = input_samples(module.compiled.graph, data, options)
     trained: list[NDArray[Any]] = []
+    found = None
     if trained_pass is not None:
         stages.ticker("float")(0)
-        trained, seconds = trained_pass.outputs()
+        found = trained_pass.outputs()
+    if found is not None:
+        trained, seconds = found
         stages.finish("float", trained, seconds)
     elif float_graph is not None:
         float_inputs = input_samples(float_graph, data, options)
         trained = stages.run("float", lambda tick: compute_widely(float_graph, float_inputs, tick))
-    expected = stages.run("interpreter", lambda tick: compute_exactly(module.compiled, module.host, inputs, tick))
-    batches = module.run_batches(inputs, tick=stages.ticker("device"))
-    stages.finish("device", list(batches.outputs), batches.seconds)
+    expected, batches = _exact_and_device(module, inputs, stages)
     mismatches = _differing_samples(expected, list(batches.outputs))
     share = {stage: float(np.mean(classes == data.y)) for stage, classes in stages.classes.items()}
     return Evaluation(
@@ -121,6 +126,39 @@ def evaluate_top1(
         cycles=batches.cycles,
         outputs=_qualities(module.output_names(), trained, expected),
     )
+
+
+def _exact_and_device(
+    module: LoadedModule, inputs: Mapping[str, NDArray[Any]], stages: _Stages
+) -> tuple[list[NDArray[Any]], BatchReport]:
+    """What the integer graph gives, and the device: one beside the other where there is a core for it."""
+    if cores() == 1:
+        expected = stages.run("interpreter", lambda tick: compute_exactly(module.compiled, module.host, inputs, tick))
+        batches = module.run_batches(inputs, tick=stages.ticker("device"))
+        stages.finish("device", list(batches.outputs), batches.seconds)
+        return expected, batches
+    stopped = threading.Event()
+
+    def tick(done: int) -> None:
+        if stopped.is_set():
+            raise CancelledError(f"stopped after {done} samples")
+
+    def compute() -> tuple[list[NDArray[Any]], float]:
+        start = time.perf_counter()
+        return compute_exactly(module.compiled, module.host, inputs, tick), time.perf_counter() - start
+
+    stages.ticker("interpreter")(0)
+    with ThreadPoolExecutor(1, thread_name_prefix="vta-exact") as pool:
+        computed = pool.submit(compute)
+        try:
+            batches = module.run_batches(inputs, tick=stages.ticker("device"))
+            expected, seconds = computed.result()
+        except BaseException:
+            stopped.set()
+            raise
+    stages.finish("interpreter", expected, seconds)
+    stages.finish("device", list(batches.outputs), batches.seconds)
+    return expected, batches
 
 
 def _qualities(names: Sequence[str], trained: list[NDArray[Any]], got: list[NDArray[Any]]) -> tuple[OutputQuality, ...]:

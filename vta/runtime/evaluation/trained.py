@@ -1,15 +1,15 @@
-"""What a network gives as it was trained, computed on a core that is idle while the network is quantised and compiled."""
+"""What a network gives as it was trained, computed by another process while the network is quantised and compiled."""
 
 from __future__ import annotations
 
-import threading
+import io
 import time
-from concurrent.futures import CancelledError, Future
-from types import TracebackType
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from vta.files.forked_call import ForkedCall
 from vta.ir.graph import Graph
 from vta.runtime.evaluation.compute import compute_widely, is_worth_compiling
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing, input_samples
@@ -18,47 +18,41 @@ from vta.runtime.values.chunks import cores
 __all__ = ["TrainedPass", "trained_pass"]
 
 Array = NDArray[Any]
-_LIMIT_SECONDS = 60.0
-"""Of the wait for a thread that is to stop, which it does after a few samples."""
+_LIMIT_SECONDS = 3600.0
+"""Of the wait for what the other process computes; then this one does."""
 
 
 def trained_pass(graph: Graph, data: Dataset, options: Preprocessing) -> TrainedPass | None:
     """Begin with a graph's outputs for all samples; None if there is no core to spare, or too little to do for kernels."""
-    return TrainedPass(graph, data, options) if cores() > 1 and is_worth_compiling(graph, len(data.y)) else None
+    return TrainedPass(graph, data, options) if ForkedCall.possible() and is_worth_compiling(graph, len(data.y)) else None
 
 
 class TrainedPass:
-    """A thread that computes a graph's outputs; at the end of a ``with`` it stops, if it has not come to its own."""
+    """A process that computes a graph's outputs; at the end of a ``with`` it ends, if it has not come to its own."""
 
     def __init__(self, graph: Graph, data: Dataset, options: Preprocessing) -> None:
-        self._given = graph, data, options
-        self._stopped = threading.Event()
-        self._found: Future[tuple[list[Array], float]] = Future()
-        self._thread = threading.Thread(target=self._run, name="vta-trained", daemon=True)
-        self._thread.start()
+        self._call = ForkedCall(lambda: _computed(graph, data, options))
 
     def __enter__(self) -> TrainedPass:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._stopped.set()
-        # A process must not end while kernels are compiled.
-        self._thread.join(_LIMIT_SECONDS)
+    def __exit__(self, *_: object) -> None:
+        self._call.__exit__()
 
-    def outputs(self) -> tuple[list[Array], float]:
-        """Wait for the outputs of all samples, and the seconds that they took. Raises as `evaluate_top1` does."""
-        return self._found.result()
+    def outputs(self) -> tuple[list[Array], float] | None:
+        """Wait for the outputs of all samples, and the seconds that they took; None if the other process failed."""
+        found = self._call.result(_LIMIT_SECONDS)
+        if found is None:
+            return None
+        stream = io.BytesIO(found)
+        seconds, count = np.load(stream, allow_pickle=False)
+        return [np.load(stream, allow_pickle=False) for _ in range(int(count))], float(seconds)
 
-    def _run(self) -> None:
-        graph, data, options = self._given
-        start = time.perf_counter()
-        try:
-            outputs = compute_widely(graph, input_samples(graph, data, options), self._tick, max(1, cores() - 1))
-        except BaseException as error:
-            self._found.set_exception(error)
-        else:
-            self._found.set_result((outputs, time.perf_counter() - start))
 
-    def _tick(self, done: int) -> None:
-        if self._stopped.is_set():
-            raise CancelledError(f"stopped after {done} samples")
+def _computed(graph: Graph, data: Dataset, options: Preprocessing) -> bytes:
+    start = time.perf_counter()
+    outputs = compute_widely(graph, input_samples(graph, data, options), None, max(1, cores() - 1))
+    stream = io.BytesIO()
+    for array in (np.array([time.perf_counter() - start, len(outputs)]), *outputs):
+        np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()

@@ -27,6 +27,7 @@ from vta.ir.arithmetic.tflite_rounding import quantized_multiplier
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn.norm import SoftmaxAttributes
 from vta.ir.ops.quantized.softmax import SoftmaxAttributes as FixedSoftmaxAttributes
+from vta.ir.ops.quantized.softmax import exponentials
 from vta.support.dataclass import dataclass
 
 __all__ = ["FixedSoftmax", "along", "fixed_arithmetic", "fixed_softmax", "read_stage", "softmax", "stored", "whole_stage"]
@@ -35,6 +36,8 @@ _LONGEST_ROW = 1 << 12
 """Values of a row that is kept on the stack."""
 _DIFFERENCE_BITS, _SUM_BITS = 5, 12
 _LEAST = -(2**31)
+_LARGEST_DIFFERENCE = 255
+"""Of two bytes."""
 
 
 def softmax(node: Node, site: Site) -> PlainAnchor:
@@ -147,10 +150,18 @@ def fixed_softmax(node: Node, site: Site) -> PlainAnchor:
     def of_row(what: Value, point: Point) -> Expr:
         return along(what, axis, point)
 
-    term = Value(data.shape, "int64", lambda point: rules.term(data.at(point), of_row(largest.value, point)))
-    terms, term_steps = stored(term, "terms", site.lanes)
+    # A difference of two bytes has few values: to look its power up takes less than to compute it, and far less code.
+    differences = np.arange(-_LARGEST_DIFFERENCE, 1)
+    table = site.make_constant(exponentials(attrs_of(node, FixedSoftmaxAttributes), differences).astype(np.int32))
+
+    def power(point: Point) -> Expr:
+        apart = binary("sub", cast(data.at(point), "int64"), cast(of_row(largest.value, point), "int64"))
+        return cast(table.at((Coordinate(binary("add", apart, int64(_LARGEST_DIFFERENCE))),)), "int64")
+
+    terms, term_steps = stored(Value(data.shape, "int64", power), "terms", 1)
     read = read_stage(terms)
-    total = reduced("total", Value(data.shape, "int64", lambda point: rules.summand(read.at(point))), [axis], "add", site.lanes)
+    summand = Value(data.shape, "int64", lambda point: rules.summand(read.at(point)))
+    total = reduced("total", summand, [axis], "add", site.lanes)
     room = Value(total.value.shape, "int64", lambda point: rules.headroom(total.value.at(point)))
     headroom = whole_stage("headroom", room)
     inverse = Value(room.shape, "int64", lambda point: rules.scale(total.value.at(point), read_stage(headroom).at(point)))

@@ -21,7 +21,7 @@ from vta.ir.operator import Attributes, TensorType, operator
 from vta.ir.ops._checks import check_float, normal_axis, require_dtype
 from vta.support.dataclass import dataclass
 
-__all__ = ["SoftmaxAttributes"]
+__all__ = ["SoftmaxAttributes", "exponentials"]
 
 Array = NDArray[Any]
 
@@ -54,17 +54,23 @@ def _infer(attrs: SoftmaxAttributes, types: Sequence[TensorType]) -> TensorType:
 @operator(ops.QNN_SOFTMAX, 1, _infer, SoftmaxAttributes)
 def _softmax(attrs: SoftmaxAttributes, data: Array) -> Array:
     values = np.moveaxis(data, attrs.axis, -1).astype(np.int64)
-    difference = values - values.max(axis=-1, keepdims=True)
-    multiplier, exponent = quantized_multiplier(min(attrs.input_scale * 2.0 ** (31 - _DIFFERENCE_BITS), 2.0**31 - 1))
-    radius = ((1 << _DIFFERENCE_BITS) - 1) * 2.0 ** (31 - _DIFFERENCE_BITS) / 2.0 ** int(exponent)
-    counts = difference >= -int(np.floor(radius))
-    scaled = multiply_quantized(np.where(counts, difference, 0), multiplier, exponent)
-    terms = np.where(counts, exp_of_negative(scaled, _DIFFERENCE_BITS), 0)
-    total = np.where(counts, divide_by_power_of_two(terms, _SUM_BITS), 0).sum(axis=-1, keepdims=True)
+    terms = exponentials(attrs, values - values.max(axis=-1, keepdims=True))
+    total = divide_by_power_of_two(terms, _SUM_BITS).sum(axis=-1, keepdims=True)
     scale, over = _reciprocal(total)
     shares = divide_by_power_of_two(doubling_high_product(scale, terms), over + 31 - 8) - 128
-    result = np.where(counts, np.clip(shares, -128, 127), -128).astype(np.int8)
-    return np.ascontiguousarray(np.moveaxis(result, -1, attrs.axis))
+    return np.ascontiguousarray(np.moveaxis(np.clip(shares, -128, 127).astype(np.int8), -1, attrs.axis))
+
+
+def exponentials(attrs: SoftmaxAttributes, differences: Array) -> Array:
+    """What values so far from the largest one of their row (int64, none above 0) add to its sum: powers, with no integer bits.
+
+    Those that lie too far below it add nothing, and get the least output.
+    """
+    multiplier, exponent = quantized_multiplier(min(attrs.input_scale * 2.0 ** (31 - _DIFFERENCE_BITS), 2.0**31 - 1))
+    radius = ((1 << _DIFFERENCE_BITS) - 1) * 2.0 ** (31 - _DIFFERENCE_BITS) / 2.0 ** int(exponent)
+    counts = differences >= -int(np.floor(radius))
+    scaled = multiply_quantized(np.where(counts, differences, 0), multiplier, exponent)
+    return np.where(counts, exp_of_negative(scaled, _DIFFERENCE_BITS), 0)
 
 
 def _reciprocal(total: Array) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate
 from vta.ir.transforms.batch import batch_size, with_batch
 from vta.ir.transforms.wide import evaluate_alike, samples_at_once
+from vta.support.beside import Beside
 
 __all__ = ["Observer", "observed_batches", "outputs_of_batches"]
 
@@ -23,7 +25,7 @@ _MOST_TOGETHER = 32
 
 
 class Observer(Protocol):
-    """Sees the values of nodes. What it finds does not depend on how many batches come together."""
+    """Sees the values of nodes, on one thread or another. What it finds does not depend on how many batches come together."""
 
     def expect(self, order: Sequence[Node], batches: int) -> None:
         """Called before so many batches come, with the nodes in the order in which one batch has them."""
@@ -43,12 +45,15 @@ def observed_batches(
     wide = _Widened(graph)
     pending = iter(batches)
     while together := list(islice(pending, wide.most)):
+        count = len(together)
         for observer in observers:
-            observer.expect(order, len(together))
-        if len(together) == 1:
-            evaluate(graph, together[0], lambda node, value: _show(observers, node, value, 1))
-        else:
-            _evaluate_together(graph, wide.graph_of(len(together)), together, observers)
+            observer.expect(order, count)
+        with Beside() as beside:
+            show = partial(_show_beside, beside, observers, count)
+            if count == 1:
+                evaluate(graph, together[0], show)
+            else:
+                evaluate_alike(graph, wide.graph_of(count), _joined(together), show)
         yield together
 
 
@@ -67,12 +72,9 @@ def _joined(batches: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
     return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
 
 
-def _evaluate_together(graph: Graph, wide: Graph, batches: Sequence[Mapping[str, Array]], observers: Sequence[Observer]) -> None:
-    evaluate_alike(graph, wide, _joined(batches), lambda node, value: _show_all(observers, node, value, len(batches)))
-
-
-def _show_all(observers: Sequence[Observer], node: Node, value: Array, batches: int) -> None:
-    _show(observers, node, value if node.op == ops.CONSTANT else _of_all(node, value, batches), batches)
+def _show_beside(beside: Beside, observers: Sequence[Observer], batches: int, node: Node, value: Array) -> None:
+    """Show what may be computed from while others look at it: no value changes."""
+    beside.do(lambda: _show(observers, node, value, batches))
 
 
 def _of_all(node: Node, value: Array, batches: int) -> Array:
@@ -81,8 +83,11 @@ def _of_all(node: Node, value: Array, batches: int) -> Array:
 
 
 def _show(observers: Sequence[Observer], node: Node, value: Array, batches: int) -> None:
-    for observer in observers:
-        observer.add(node, value, batches)
+    shown = value if node.op == ops.CONSTANT or batches == 1 else _of_all(node, value, batches)
+    # Threads have states of their own.
+    with np.errstate(all="ignore"):
+        for observer in observers:
+            observer.add(node, shown, batches)
 
 
 class _Widened:
@@ -90,9 +95,9 @@ class _Widened:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self._made: dict[int, Graph] = {}
         self.most = self._most()
         """Batches that go together."""
-        self._made: dict[int, Graph] = {}
 
     def graph_of(self, batches: int) -> Graph:
         """The graph that takes so many."""
@@ -104,7 +109,7 @@ class _Widened:
         try:
             own = batch_size(self.graph)
             most = min(samples_at_once(self.graph) // own, _MOST_TOGETHER)
-            with_batch(self.graph, most * own)
+            self._made[most] = with_batch(self.graph, most * own)
         except GraphError:
             return 1
         return most

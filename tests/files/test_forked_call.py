@@ -1,0 +1,69 @@
+"""A call in a copy of the process: what it returns, and nothing where it fails, is stopped or takes too long."""
+
+import os
+import subprocess
+import sys
+
+START = """
+import os, signal, sys
+from vta.files import second_process
+from vta.files.forked_call import ForkedCall
+from vta.files.second_process import allow_second_process
+os.sched_getaffinity = lambda pid: {0, 1}
+first = os.getpid()
+
+def no_child_is_left():
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return True
+    return False
+"""
+
+
+def run(code):
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    command = [sys.executable, "-c", START + code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_the_result_is_that_of_the_function():
+    code = """
+with ForkedCall(lambda: bytes([os.getpid() != first, os.environ["OMP_NUM_THREADS"] == "1"]) * 3_000_000) as call:
+    assert call.result(50) == b"\\1\\1" * 3_000_000
+assert no_child_is_left()
+assert "OMP_NUM_THREADS" not in os.environ
+"""
+    run(code)
+
+
+def test_an_empty_result_is_one():
+    run("assert ForkedCall(lambda: b'').result(50) == b''")
+
+
+def test_there_is_no_result_where_the_function_fails_or_its_process_dies():
+    code = """
+sys.excepthook = lambda *_: None
+for work in (lambda: 1 // 0, lambda: os.kill(os.getpid(), signal.SIGKILL), lambda: os._exit(0)):
+    with ForkedCall(work) as call:
+        assert call.result(50) is None
+        assert call.result(50) is None
+assert no_child_is_left()
+"""
+    run(code)
+
+
+def test_it_ends_when_nobody_waits_or_the_wait_is_over():
+    code = """
+for seconds in (None, 0.01):
+    with ForkedCall(lambda: os.read(os.pipe()[0], 1)) as call:
+        assert seconds is None or call.result(seconds) is None
+    assert no_child_is_left()
+"""
+    run(code)
+
+
+def test_it_is_possible_where_the_process_may_be_split():
+    assert run("print(ForkedCall.possible()); allow_second_process(); print(ForkedCall.possible())") == ["False", "True"]

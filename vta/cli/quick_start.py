@@ -1,0 +1,53 @@
+"""What lets the process of a command begin, and end, sooner."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vta.cli.terminal.interrupt import is_command
+from vta.files.second_process import allow_second_process
+from vta.support.lazy_modules import postpone
+from vta.support.quick_numpy import import_numpy
+from vta.support.without_collection import without_collection
+
+__all__ = ["no_collection", "quick_start"]
+
+_POSTPONED = (
+    *("ast", "bz2", "ctypes", "difflib", "dis", "html", "inspect", "ipaddress", "linecache", "logging", "lzma", "pickle"),
+    *("platform", "random", "shutil", "tempfile", "textwrap", "tokenize"),
+)
+"""Modules that NumPy, the standard library or ours import for functions that compiling rarely calls."""
+
+
+def quick_start(*, one_thread: bool) -> None:
+    """Import NumPy without what commands have no use for, and let the process split; nothing where this is no command's process.
+
+    With `one_thread` modules that are rarely used are left for later, too: of two threads that use one first at the same time,
+    one might find it half made.
+    """
+    # Matrix products take one thread wherever the compiler does some, and the others would spin for a while when they start.
+    if "numpy" not in sys.modules:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if is_command(sys.argv):
+        if one_thread:
+            postpone(_POSTPONED)
+        import_numpy()
+        allow_second_process()
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Importing and compiling make many objects and hardly any cycles of them: to look for some takes a tenth of the time.
+
+    The process of the command does not look at what is left when it ends, either.
+    """
+    with without_collection():
+        try:
+            yield
+        finally:
+            if is_command(sys.argv):
+                gc.freeze()
