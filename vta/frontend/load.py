@@ -6,14 +6,16 @@ import os
 from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from vta.errors import GraphError, ImportModelError, UsageError
 from vta.frontend.suffixes import PICKLED_SUFFIXES, SYMBOL_SUFFIX
 from vta.ir.graph import Graph
 from vta.ir.state import with_states
 from vta.ir.transforms.batch import with_batch
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike  # `quick_numpy` stands in for `NDArray` alone
 
 __all__ = ["load_model"]
 
