@@ -6,16 +6,14 @@ import os
 from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
 
 from vta.errors import GraphError, ImportModelError, UsageError
 from vta.frontend.suffixes import PICKLED_SUFFIXES, SYMBOL_SUFFIX
 from vta.ir.graph import Graph
 from vta.ir.state import with_states
 from vta.ir.transforms.batch import with_batch
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike  # `quick_numpy` stands in for `NDArray` alone
 
 __all__ = ["load_model"]
 

@@ -33,7 +33,9 @@ class _Inspect(ModuleType):
 
 
 class _Types(ModuleType):
-    """Stands in for the modules with types for checkers, of which NumPy and we name one as we are imported."""
+    """Stands in for the modules with types for checkers, of which NumPy and we name these as we are imported."""
+
+    ArrayLike = DTypeLike = Any
 
     class NDArray:
         """An array, whatever is in it."""
