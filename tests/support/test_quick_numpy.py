@@ -22,6 +22,15 @@ def test_what_numpy_needs_of_inspect_beside_texts_is_the_real_thing():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_types_for_checkers_have_another_name_where_they_are_given_one():
+    code = (
+        "from vta.support.quick_numpy import import_numpy; import_numpy();"
+        "import numpy.typing as npt, numpy as np; assert npt.NDArray[np.int8] is np.ndarray; assert np.typing is npt;"
+        "assert npt.NBitBase; import numpy.typing as real; assert real is np.typing is not npt; assert real.ArrayLike"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_types_for_checkers_are_there_for_those_who_ask_for_others():
     code = (
         "import sys; from vta.support.quick_numpy import import_numpy; import_numpy();"
