@@ -31,12 +31,13 @@ def test_a_level_is_reached_at_its_step_and_not_before(ratios, once):
 )
 def test_levels_may_lie_apart_and_ratios_may_be_steep_or_flat(ratios, levels):
     multiplier, exponent = quantized_multiplier(np.array(ratios))
-    at = requantized_steps(np.array(levels, np.int64), multiplier, exponent, once=False)
+    wanted, numbers = np.array(levels, np.int64), (multiplier[:, None], exponent[:, None])
+    at = requantized_steps(wanted, multiplier, exponent, once=False)
     assert at.shape == (len(ratios), len(levels))
-    inside = np.abs(at) < 2**20  # beyond it, what is moved up before the product saturates
-    for step, level in ((at, True), (at - 1, False)):
-        value = multiply_quantized(np.where(inside, step, 0), multiplier[:, None], exponent[:, None])
-        assert ((value >= np.array(levels, np.int64)) == level)[inside & (np.abs(at) << np.maximum(exponent, 0)[:, None] < 2**31)].all()
+    # Beyond that, what is moved up before the product saturates.
+    inside = (np.abs(at) < 2**31 - 1) & (np.abs(at) + 1 < 2 ** (31 - np.maximum(numbers[1], 0)))
+    assert (multiply_quantized(np.where(inside, at, 0), *numbers) >= wanted)[inside].all()
+    assert (multiply_quantized(np.where(inside, at - 1, 0), *numbers) < wanted)[inside].all()
 
 
 def test_a_ratio_of_nothing_reaches_no_level_above_zero():
