@@ -83,6 +83,17 @@ void vta_threshold_settle(const vta_thresholds *thresholds, const vta_threshold_
    found within so many wraps of the product. */
 int64_t vta_threshold_start(int64_t factor, int64_t lowest, int64_t highest, int64_t least, int64_t most, int64_t wraps);
 
+/* Writes, for each of `rows` pairs of a multiplier in 0..2^31 - 1 and an exponent up to 31, the smallest x whose product with
+   multiplier * 2^(exponent - 31) is at least each of `count` levels of up to 9 bits: rounded to a doubled high product, then
+   shifted with halves going away from zero, as TFLite does. Where the multiplier is 0, +-2^40: beyond every int32. */
+void vta_requantized_steps(const int64_t *levels, int64_t count, const int64_t *multiplier, const int64_t *exponent, int64_t rows,
+                           int64_t *at);
+
+/* Moves steps, `count` of each row, that no x meets to the ends of its range, least to most + 1; rows never fall. Sets how many
+   of a row then lie at the least x, and how many no further than the most. */
+void vta_threshold_ends(int64_t *at, int64_t count, const int64_t *least, const int64_t *most, int64_t rows, int64_t *begin,
+                        int64_t *end);
+
 #ifdef __cplusplus
 }
 #endif

@@ -20,6 +20,7 @@ HEAVY = {
     "llvmlite",
     "matplotlib",
     "multiprocessing",
+    "numpy._typing._char_codes",
     "numpy.ma",
     "onnx",
     "onnxruntime",

@@ -8,7 +8,7 @@ from vta.config.hardware import load_config
 from vta.config.targets import MemoryType
 from vta.errors import EncodingError
 from vta.isa import AluOp, Opcode, blank_instructions, decode, decode_uops, encode, encode_uops
-from vta.isa.encoding import instruction_fields
+from vta.isa.encoding import all_fit, instruction_fields
 
 GOLDEN = {
     "load": (
@@ -119,6 +119,7 @@ def test_every_field_is_checked_at_its_limits(path):
             ):
                 instruction = blank_instructions(1)
                 instruction["opcode"], instruction[field.name] = opcode, value
+                assert all_fit(instruction, hw) is fits
                 if fits:
                     assert decode(encode(instruction, hw), hw)[field.name][0] == value
                 else:
@@ -130,6 +131,7 @@ def test_every_field_is_checked_at_its_limits(path):
 def test_unknown_opcode_is_refused(hw):
     instruction = blank_instructions(2)
     instruction["opcode"] = (Opcode.FINISH, 6)
+    assert not all_fit(instruction, hw)
     with pytest.raises(EncodingError, match="instruction 1: opcode 6 is unknown"):
         encode(instruction, hw)
     data = np.full((1, 16), 0xFF, dtype=np.uint8)

@@ -13,8 +13,10 @@ from tests.tile_operators import alu_step, gemm_operator
 from vta.errors import CompileError
 from vta.isa.instruction import AluOp
 from vta.schedule.choose import choose_schedule
+from vta.schedule.columns import TileSizes
+from vta.schedule.cost import estimate
 from vta.schedule.cut import step_window
-from vta.schedule.resources import broken_limits
+from vta.schedule.resources import Buffers, broken_limits
 from vta.schedule.schedule import Schedule
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import Tensor
@@ -73,6 +75,27 @@ def test_a_choice_breaks_no_limit_and_is_refused_only_if_the_smallest_does(opera
     out = operator.laid_out(schedule).output
     sizes = (schedule.tile_co, schedule.tile_h, schedule.tile_w)
     assert all(1 <= size <= extent for size, extent in zip(sizes, (out.blocks, out.height, out.width), strict=True))
+
+
+AXES = ("tile_co", "tile_h", "tile_w", "tile_ci")
+
+
+@settings(deadline=None, max_examples=60)
+@given(operators(), st.sampled_from(CONFIGS), st.data())
+def test_a_grid_of_tilings_is_estimated_as_its_rows_are(operator, hw, data):
+    out, term = operator.output, operator.main_term
+    extents = (out.blocks, out.height, out.width, 1 if term.diagonal and term.pointwise else term.source.blocks)
+    axes = [np.array(data.draw(st.lists(st.integers(1, extent), min_size=1, max_size=3))) for extent in extents]
+    kernel = {name: np.asarray(size) for name, size in zip(("tile_kh", "tile_kw"), term.kernel, strict=True)}
+    outer = np.array([True, False]).reshape(2, 1, 1, 1, 1)
+    grid = TileSizes(**dict(zip(AXES, np.ix_(*axes), strict=True)), **kernel)
+    shape = (2, *(len(axis) for axis in axes))
+    rows = {name: np.broadcast_to(getattr(grid, name), shape).reshape(-1) for name in AXES}
+    buffers = Buffers.of(hw)
+    of_grid = estimate(operator, hw, buffers, grid, outer)
+    of_rows = estimate(operator, hw, buffers, TileSizes(**rows, **kernel), np.broadcast_to(outer, shape).reshape(-1))
+    for name, values in vars(of_rows).items():
+        assert np.array_equal(np.broadcast_to(getattr(of_grid, name), shape).reshape(-1), values), name
 
 
 def test_a_kernel_that_does_not_fit_whole_is_split():

@@ -22,14 +22,24 @@ def test_what_numpy_needs_of_inspect_beside_texts_is_the_real_thing():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_types_for_checkers_have_another_name_where_they_are_given_one():
+    code = (
+        "from vta.support.quick_numpy import import_numpy; import_numpy();"
+        "import numpy.typing as npt, numpy as np; assert npt.NDArray[np.int8] is np.ndarray; assert np.typing is npt;"
+        "assert npt.NBitBase; import numpy.typing as real; assert real is np.typing is not npt; assert real.ArrayLike"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_types_for_checkers_are_there_for_those_who_ask_for_others():
     code = (
         "import sys; from vta.support.quick_numpy import import_numpy; import_numpy();"
         "from numpy.typing import NDArray; import numpy as np; assert NDArray[np.int8] is np.ndarray;"
         "assert not hasattr(sys.modules['numpy.typing'], '__path__');"
-        "from numpy.typing import ArrayLike, DTypeLike; import numpy.typing; from numpy._typing import NDArray as real;"
+        "from numpy.typing import ArrayLike, DTypeLike; assert 'numpy._typing._array_like' not in sys.modules;"
+        "from numpy.typing import NBitBase; import numpy.typing; from numpy._typing import NDArray as real;"
         "assert numpy.typing.NDArray is real; assert 'int8' in str(real[np.int8]);"
-        "import numpy.random, numpy.polynomial; print(np.typing.ArrayLike is ArrayLike)"
+        "import numpy.random, numpy.polynomial; print(np.typing.NBitBase is NBitBase)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True"]

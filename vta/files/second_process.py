@@ -9,7 +9,6 @@ them; what either makes is the same. If the second half does not come about, or 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import select
 import signal
@@ -107,6 +106,8 @@ class SecondProcess:
         try:
             child = os.fork()
         except OSError as error:
+            import logging  # which takes as long to import as this package
+
             logging.getLogger(__name__).debug("no second process: %s", error)
             for descriptor in (*to_child, *from_child):
                 os.close(descriptor)

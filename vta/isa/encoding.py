@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,10 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.errors import EncodingError
-from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE, Opcode
+from vta.isa.instruction import INSTRUCTION_BYTES, INSTRUCTION_DTYPE, UOP_DTYPE, Opcode
 from vta.support.dataclass import dataclass
 
-__all__ = ["Field", "decode", "decode_uops", "encode", "encode_uops", "instruction_fields", "uop_fields"]
+__all__ = ["Field", "all_fit", "decode", "decode_uops", "encode", "encode_uops", "instruction_fields", "uop_fields"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Field:
         """Largest value that the field holds."""
         return (1 << (self.width - 1)) - 1 if self.signed else (1 << self.width) - 1
 
+
+_WORD_BITS = 64
 
 _HEADER = (
     Field("opcode", 0, 3),
@@ -112,22 +115,90 @@ def encode(instructions: NDArray[np.void], hw: HardwareConfig) -> NDArray[np.uin
 
     Raises `EncodingError` naming the first instruction and field whose value does not fit.
     """
-    words = np.zeros((len(instructions), 2), dtype="<u8")
-    known = np.zeros(len(instructions), dtype=bool)
-    for opcode, layout in instruction_fields(hw).items():
-        rows = np.flatnonzero(instructions["opcode"] == opcode)
-        known[rows] = True
-        if len(rows) == 0:
+    numbers = _numbers(instructions)
+    words = np.zeros((len(numbers), 2), dtype="<u8")
+    known = 0
+    for opcode, layout in _layouts(hw).items():
+        rows = np.flatnonzero(numbers[:, 0] == opcode)
+        known += len(rows)
+        if not len(rows):
             continue
-        chosen = instructions[rows]
+        values = numbers[rows][:, layout.columns]
+        if not _all_in(values, layout):
+            _refuse(instructions, hw)
+        placed = (values.view(np.uint64) & layout.masks) << layout.shifts
+        words[rows, 0] = np.bitwise_or.reduce(placed[:, : layout.first], axis=1)
+        words[rows, 1] = np.bitwise_or.reduce(placed[:, layout.first :], axis=1)
+    if known < len(numbers):
+        _refuse(instructions, hw)
+    return words.view(np.uint8).reshape(-1, INSTRUCTION_BYTES)
+
+
+def all_fit(instructions: NDArray[np.void], hw: HardwareConfig) -> bool:
+    """Whether all opcodes are known, and all fields can hold their values."""
+    numbers = _numbers(instructions)
+    known = 0
+    for opcode, layout in _layouts(hw).items():
+        chosen = numbers[numbers[:, 0] == opcode]
+        known += len(chosen)
+        if not _all_in(chosen[:, layout.columns], layout):
+            return False
+    return known == len(numbers)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The fields of one kind of instruction, those of the first word before those of the second, as arrays."""
+
+    columns: NDArray[np.intp]
+    """Of decoded instructions."""
+    first: int
+    """Fields of the first word."""
+    minima: NDArray[np.int64]
+    maxima: NDArray[np.int64]
+    masks: NDArray[np.uint64]
+    shifts: NDArray[np.uint64]
+    """Lowest bits, in their word."""
+
+
+@cache
+def _layouts(hw: HardwareConfig) -> dict[Opcode, _Layout]:
+    assert INSTRUCTION_DTYPE.names is not None
+    column = {name: at for at, name in enumerate(INSTRUCTION_DTYPE.names)}
+    layouts = {}
+    for opcode, fields in instruction_fields(hw).items():
+        ordered = sorted(fields, key=lambda field: field.low // _WORD_BITS)
+        layouts[opcode] = _Layout(
+            columns=np.array([column[field.name] for field in ordered]),
+            first=sum(field.low < _WORD_BITS for field in ordered),
+            minima=np.array([field.minimum for field in ordered]),
+            maxima=np.array([field.maximum for field in ordered]),
+            masks=np.array([(1 << field.width) - 1 for field in ordered], np.uint64),
+            shifts=np.array([field.low % _WORD_BITS for field in ordered], np.uint64),
+        )
+    return layouts
+
+
+def _numbers(instructions: NDArray[np.void]) -> NDArray[np.int64]:
+    """The fields of instructions as columns, the opcode first."""
+    return np.ascontiguousarray(instructions, INSTRUCTION_DTYPE).view(np.int64).reshape(-1, len(INSTRUCTION_DTYPE))
+
+
+def _all_in(values: NDArray[np.int64], layout: _Layout) -> bool:
+    if not len(values):
+        return True
+    return bool((values.min(axis=0) >= layout.minima).all() and (values.max(axis=0) <= layout.maxima).all())
+
+
+def _refuse(instructions: NDArray[np.void], hw: HardwareConfig) -> NoReturn:
+    """Say which field of which instruction does not fit."""
+    layouts = instruction_fields(hw)
+    for opcode, layout in layouts.items():
+        rows = np.flatnonzero(instructions["opcode"] == opcode)
         for field in layout:
-            values = chosen[field.name]
-            _check_range(values, rows, field, opcode.name)
-            words[rows, field.low // 64] |= _place(values, field)
-    if not known.all():
-        index = int(np.flatnonzero(~known)[0])
-        raise EncodingError(f"instruction {index}: opcode {int(instructions['opcode'][index])} is unknown")
-    return words.view(np.uint8).reshape(-1, 16)
+            _check_range(instructions[rows][field.name], rows, field, opcode.name)
+    index = int(np.flatnonzero(~np.isin(instructions["opcode"], list(layouts)))[0])
+    raise EncodingError(f"instruction {index}: opcode {int(instructions['opcode'][index])} is unknown")
 
 
 def decode(data: NDArray[np.uint8], hw: HardwareConfig) -> NDArray[np.void]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
-from vta.isa.encoding import instruction_fields
+from vta.isa.encoding import all_fit, instruction_fields
 from vta.isa.findings import Finding, FindingKind
 from vta.isa.instruction import (
     FLAGS,
@@ -146,6 +146,8 @@ def _capability_masks(instructions: NDArray[np.void], hw: HardwareConfig) -> Ite
 
 
 def _unencodable(instructions: NDArray[np.void], hw: HardwareConfig) -> Iterator[Finding]:
+    if all_fit(instructions, hw):
+        return
     layouts = instruction_fields(hw)
     for index in np.flatnonzero(~np.isin(instructions["opcode"], list(layouts))):
         value = int(instructions["opcode"][index])

@@ -15,7 +15,7 @@ import numpy as np
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
-from vta.schedule.columns import Bools, Ints, TileSizes
+from vta.schedule.columns import Bools, Floats, Ints, TileSizes
 from vta.schedule.cost import Estimate, estimate, work_cycles
 from vta.schedule.resources import Buffers, broken_limits
 from vta.schedule.schedule import Schedule
@@ -57,9 +57,9 @@ def fastest_schedules(operator: GemmOperator, hw: HardwareConfig, count: int, *,
         buffers = replace(buffers, acc=2 * buffers.acc)
     sizes, outer = _tilings(operator, kernel, buffers)
     found = estimate(operator, hw, buffers, sizes, outer)
-    order = np.flatnonzero(found.valid)
-    order = order[np.lexsort((found.moved[order], found.cycles[order]))][:_CHECKED]
-    ranked = _schedules(found, sizes, outer, kernel, order)
+    places, cycles, moved = _valid(found)
+    order = np.lexsort((moved, cycles))[:_CHECKED]
+    ranked = _schedules(found, sizes, outer, kernel, places[order])
     alone = (replace(each, acc_slots=1) if one_tile else each for each in ranked)
     fitting = (each for each in alone if not broken_limits(operator, each, hw))
     return [replace(each, skip_padding=pays_to_skip_padding(operator, each, hw)) for each in islice(fitting, count)]
@@ -81,45 +81,58 @@ def _ranked(operator: GemmOperator, hw: HardwareConfig, kernel: tuple[int, int],
     buffers = Buffers.of(hw)
     sizes, outer = _tilings(operator, kernel, buffers)
     found = estimate(operator, hw, buffers, sizes, outer)
-    speed = np.floor(np.log(np.maximum(1, found.cycles / bound)) / np.log(_EQUAL_CYCLES))
-    order = np.flatnonzero(found.valid)
-    order = order[np.lexsort((found.cycles[order], found.moved[order], speed[order]))][:_CHECKED]
-    yield from _schedules(found, sizes, outer, kernel, order)
+    places, cycles, moved = _valid(found)
+    speed = np.floor(np.log(np.maximum(1, cycles / bound)) / np.log(_EQUAL_CYCLES))
+    order = np.lexsort((cycles, moved, speed))[:_CHECKED]
+    yield from _schedules(found, sizes, outer, kernel, places[order])
 
 
-def _schedules(found: Estimate, sizes: TileSizes, outer: Bools, kernel: tuple[int, int], order: Ints) -> Iterator[Schedule]:
-    for i in order:
+def _valid(found: Estimate) -> tuple[Ints, Floats, Floats]:
+    """The places of valid schedules in the grid of tilings, row by row, with their cycles and the bytes that they move."""
+    valid, cycles, moved = np.broadcast_arrays(found.valid, found.cycles, found.moved)
+    return np.flatnonzero(valid), cycles[valid], moved[valid]
+
+
+def _schedules(found: Estimate, sizes: TileSizes, outer: Bools, kernel: tuple[int, int], places: Ints) -> Iterator[Schedule]:
+    """The schedules at some places of the grid."""
+    grid = found.cycles.shape
+
+    def at(place: tuple[Ints, ...], values: Ints | Bools) -> int:
+        return int(np.broadcast_to(values, grid)[place])
+
+    for flat in places:
+        place = np.unravel_index(flat, grid)
         yield Schedule(
-            tile_co=int(sizes.tile_co[i]),
-            tile_h=int(sizes.tile_h[i]),
-            tile_w=int(sizes.tile_w[i]),
-            tile_ci=int(sizes.tile_ci[i]),
+            tile_co=at(place, sizes.tile_co),
+            tile_h=at(place, sizes.tile_h),
+            tile_w=at(place, sizes.tile_w),
+            tile_ci=at(place, sizes.tile_ci),
             tile_kh=kernel[0],
             tile_kw=kernel[1],
-            inp_slots=int(found.inp_slots[i]),
-            wgt_slots=int(found.wgt_slots[i]),
-            acc_slots=int(found.acc_slots[i]),
-            weights_outer=bool(outer[i]),
+            inp_slots=at(place, found.inp_slots),
+            wgt_slots=at(place, found.wgt_slots),
+            acc_slots=at(place, found.acc_slots),
+            weights_outer=bool(at(place, outer)),
         )
 
 
 def _least_cycles(operator: GemmOperator, hw: HardwareConfig) -> float:
     """Estimated cycles of the fastest schedule if buffers were as large as one likes."""
     unlimited = Buffers.unlimited()
-    found = estimate(operator, hw, unlimited, *_tilings(operator, operator.main_term.kernel, unlimited))
-    fastest = float(found.cycles[found.valid].min(initial=np.inf))
+    _, cycles, _ = _valid(estimate(operator, hw, unlimited, *_tilings(operator, operator.main_term.kernel, unlimited)))
+    fastest = float(cycles.min(initial=np.inf))
     return fastest if np.isfinite(fastest) else max(1.0, float(work_cycles(operator)))
 
 
 def _tilings(operator: GemmOperator, kernel: tuple[int, int], buffers: Buffers) -> tuple[TileSizes, Bools]:
-    """Tile sizes that may fit, each with both orders: whether weights are the outer loop."""
+    """Tile sizes that may fit, each with both orders: whether weights are the outer loop.
+
+    They are the axes of a grid, each of its own dimension: what follows from one or two of them is computed once.
+    """
     out, term = operator.output, operator.main_term
     in_blocks = 1 if term.diagonal and term.pointwise else term.source.blocks
     ci_sizes = [size for size in equal_sizes(in_blocks) if size <= buffers.inp]
-    axes = [equal_sizes(out.blocks), equal_sizes(out.height), equal_sizes(out.width), ci_sizes]
-    grid = np.stack([axis.reshape(-1) for axis in np.meshgrid(*axes, indexing="ij")], axis=1).astype(np.int64)
-    grid = grid[grid[:, 0] * grid[:, 1] * grid[:, 2] <= buffers.acc]
-    co, height, width, ci = np.concatenate([grid, grid]).T
+    axes = equal_sizes(out.blocks), equal_sizes(out.height), equal_sizes(out.width), np.array(ci_sizes, np.int64)
+    (co, height, width, ci), outer = np.ix_(*axes), np.array([True, False]).reshape(2, 1, 1, 1, 1)
     kh, kw = (np.asarray(size) for size in kernel)
-    sizes = TileSizes(tile_co=co, tile_h=height, tile_w=width, tile_ci=ci, tile_kh=kh, tile_kw=kw)
-    return sizes, np.repeat([True, False], len(grid))
+    return TileSizes(tile_co=co, tile_h=height, tile_w=width, tile_ci=ci, tile_kh=kh, tile_kw=kw), outer

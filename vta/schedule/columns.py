@@ -21,7 +21,10 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class TileSizes:
-    """Tile sizes, called as those of a `Schedule`. Kernel sizes may be arrays of no dimension: the same for all rows."""
+    """Tile sizes, called as those of a `Schedule`. Kernel sizes may be arrays of no dimension: the same for all rows.
+
+    Rows may also be those of a grid, whose axes are arrays that broadcast.
+    """
 
     tile_co: Ints
     tile_h: Ints

@@ -127,7 +127,8 @@ def largest_pad(operator: GemmOperator, term: GemmTerm, axis: int) -> int:
 
 def transfers_fit(operator: GemmOperator, sizes: TileSizes) -> Bools:
     """Whether no window needs more padding than a load can give, and rows are no further apart than it can step."""
-    fit = np.full(len(sizes), not any(broken_stride(tensor) for tensor in operator.tensors))
+    rows = np.broadcast(sizes.tile_co, sizes.tile_h, sizes.tile_w, sizes.tile_ci).shape
+    fit = np.full(rows, not any(broken_stride(tensor) for tensor in operator.tensors))
     for term in operator.terms:
         for axis, size in enumerate(step_window(term, sizes)):
             if largest_pad(operator, term, axis) > MAX_PAD:

@@ -94,7 +94,7 @@ def _loaded(term: GemmTerm, axis: int, extent: int, kernel: Ints, tiles: Ints) -
     if not pairs.size:
         return pairs
     # Few are different, and all are small: counting finds them sooner than sorting.
-    counts = np.bincount(pairs)
+    counts = np.bincount(pairs.reshape(-1))
     present = np.flatnonzero(counts)
     counts[present] = [_clipped(line, extent, pair % different, pair // different) for pair in present.tolist()]
     return np.asarray(counts[pairs], np.int64)

@@ -33,7 +33,9 @@ class _Inspect(ModuleType):
 
 
 class _Types(ModuleType):
-    """Stands in for the modules with types for checkers, of which NumPy and we name one as we are imported."""
+    """Stands in for the modules with types for checkers, of which NumPy and we name these as we are imported."""
+
+    ArrayLike = DTypeLike = Any
 
     class NDArray:
         """An array, whatever is in it."""
@@ -63,7 +65,10 @@ def import_numpy() -> None:
     before = sys.modules.pop("inspect", None)
     stand_in = sys.modules["inspect"] = _Inspect("inspect")
     try:
-        import numpy  # noqa: F401
+        import numpy
+
+        for name in _TYPES:  # an import puts there what it finds, and would look there for what it did not
+            setattr(numpy, name.rpartition(".")[2], sys.modules[name])
     finally:
         if before is not None:
             sys.modules["inspect"] = before

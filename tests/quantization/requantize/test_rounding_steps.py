@@ -24,6 +24,22 @@ def test_a_level_is_reached_at_its_step_and_not_before(ratios, once):
     assert (value(np.where(inside, at - 1, 0)) < LEVELS)[inside].all()
 
 
+@settings(max_examples=60)
+@given(
+    st.lists(st.floats(2.0**-32, 2.0**16), min_size=1, max_size=3),
+    st.lists(st.integers(-383, 383), unique=True, max_size=8).map(sorted),
+)
+def test_levels_may_lie_apart_and_ratios_may_be_steep_or_flat(ratios, levels):
+    multiplier, exponent = quantized_multiplier(np.array(ratios))
+    wanted, numbers = np.array(levels, np.int64), (multiplier[:, None], exponent[:, None])
+    at = requantized_steps(wanted, multiplier, exponent, once=False)
+    assert at.shape == (len(ratios), len(levels))
+    # Beyond that, what is moved up before the product saturates.
+    inside = (np.abs(at) < 2**31 - 1) & (np.abs(at) + 1 < 2 ** (31 - np.maximum(numbers[1], 0)))
+    assert (multiply_quantized(np.where(inside, at, 0), *numbers) >= wanted)[inside].all()
+    assert (multiply_quantized(np.where(inside, at - 1, 0), *numbers) < wanted)[inside].all()
+
+
 def test_a_ratio_of_nothing_reaches_no_level_above_zero():
     multiplier, exponent = quantized_multiplier(np.array([1e-20]))
     for once in (True, False):

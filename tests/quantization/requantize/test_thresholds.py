@@ -1,5 +1,7 @@
 """Thresholds computed by 32-bit steps against the rounding that they stand for, at and around every step."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -11,6 +13,18 @@ from vta.quantization.requantize.rounding_steps import average_steps, requantize
 from vta.quantization.requantize.threshold_factors import Best, Limits, ThresholdRows
 from vta.quantization.requantize.threshold_fit import fit, fit_once
 from vta.quantization.requantize.thresholds import Form, thresholds_of
+
+
+@given(st.lists(st.integers(-50, 50), max_size=8).map(sorted), st.integers(-40, 0), st.integers(0, 40))
+def test_steps_that_are_never_met_lie_at_the_ends(steps, least, most):
+    at = np.array([steps, steps], np.int64)
+    ends = np.array([least, -50]), np.array([most, 50])
+    found = thresholds_of(0, at.copy(), *ends, np.ones(2))
+    assert np.array_equal(found.at, np.clip(at, ends[0][:, None], ends[1][:, None] + 1))
+    again = replace(found, low=0)  # which counts by itself
+    assert np.array_equal(found.begin, again.begin)
+    assert np.array_equal(found.end, again.end)
+    assert np.array_equal(found.begin, (at <= ends[0][:, None]).sum(axis=1))
 
 
 def fitted(ratios, zero=0, low=-128, high=127, once=False, offset=0, bound=1 << 24, close=False, ends=None):

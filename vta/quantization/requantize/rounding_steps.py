@@ -8,42 +8,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.native import ffi, lib
+
 __all__ = ["average_steps", "requantized_steps", "searched_steps"]
 
 Array = NDArray[Any]
 
 _NEVER = 1 << 40
 """Beyond every int32."""
-_WIDEST = (1 << 31) + 1
-"""No doubled high product reaches this."""
 
 
 def requantized_steps(levels: Array, multiplier: Array, exponent: Array, *, once: bool) -> Array:
     """Return the smallest x whose product with the ratio, rounded as TFLite does, is at least each of `levels`.
 
-    `levels` has shape (K,), `multiplier` and `exponent` (C,); the result (C, K), int64. `once` is the rounding of fully
-    connected layers.
+    `levels` has shape (K,), `multiplier` and `exponent` (C,), as `quantized_multiplier` gives them; the result (C, K), int64.
+    `once` is the rounding of fully connected layers.
     """
-    factor, amount = multiplier[:, None], exponent[:, None]
     if once:
-        return _rounded_once(levels[None], factor, amount)
-    shift = np.maximum(-amount, 0)
-    half = np.where(shift > 0, np.left_shift(np.int64(1), np.maximum(shift, 1) - 1), 0)
-    # Halves go away from zero: a level at or below zero is reached only just above the half.
-    high = np.left_shift(levels[None], shift)
-    high -= half
-    high[:, levels <= 0] += shift > 0
-    np.clip(high, -_WIDEST, _WIDEST, out=high)
-    # In place: of many channels, to make new arrays takes as long as what is computed.
-    least = np.left_shift(high, 31)
-    np.subtract(1 << 30, least, out=least)
-    least //= np.maximum(factor, 1)
-    np.negative(least, out=least)
-    if not factor.all():
-        least = np.where(factor == 0, np.where(high <= 0, -_NEVER, _NEVER), least)
-    if (amount <= 0).all():
-        return least
-    return _divided_up(least, np.left_shift(np.int64(1), np.maximum(amount, 0)))
+        return _rounded_once(levels[None], multiplier[:, None], exponent[:, None])
+    at = np.empty((len(multiplier), len(levels)), np.int64)
+    given = [ffi.from_buffer("int64_t[]", np.ascontiguousarray(values, np.int64)) for values in (levels, multiplier, exponent)]
+    wanted, factors, exponents = given
+    lib.vta_requantized_steps(wanted, len(levels), factors, exponents, len(at), ffi.from_buffer("int64_t[]", at))
+    return at
 
 
 def _rounded_once(levels: Array, factor: Array, amount: Array) -> Array:

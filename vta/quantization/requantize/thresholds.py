@@ -16,7 +16,6 @@ zero delays all steps below zero; where no slope absorbs that, another branch, (
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.native import ffi, lib
 from vta.support.dataclass import dataclass
 
 __all__ = ["FINAL_SHIFT", "Form", "ThresholdFit", "Thresholds", "thresholds_of"]
@@ -122,13 +122,17 @@ def _wrapped(values: Array) -> Array:
 
 
 def thresholds_of(low: int, at: Array, least: Array, most: Array, slope: Array, delay: Array | None = None) -> Thresholds:
-    """Return `Thresholds` with those that x never meets moved to the ends of its range."""
-    steps = Thresholds(low, np.clip(at, least[:, None], most[:, None] + 1), least, most, slope)
-    if delay is None:
-        return steps
-    begin, end, rows = steps.begin, steps.end, np.arange(len(at))
-    both = begin < end
-    if both.any():
-        both &= (steps.at[rows, np.minimum(begin, at.shape[1] - 1)] <= 0) & (steps.at[rows, end - 1] > 0)
-    delay = np.where(both, delay, 0.0)
-    return replace(steps, delay=delay) if delay.any() else steps
+    """Return `Thresholds` with those that x never meets moved to the ends of its range; `at` is theirs from then on."""
+    at, least, most = (np.ascontiguousarray(values, np.int64) for values in (at, least, most))
+    begin, end = np.empty((2, len(at)), np.int64)
+    pointers = [ffi.from_buffer("int64_t[]", values) for values in (at, least, most, begin, end)]
+    lib.vta_threshold_ends(pointers[0], at.shape[1], *pointers[1:3], len(at), *pointers[3:])
+    if delay is not None:
+        both = begin < end
+        if both.any():
+            rows = np.arange(len(at))
+            both &= (at[rows, np.minimum(begin, at.shape[1] - 1)] <= 0) & (at[rows, end - 1] > 0)
+        delay = np.where(both, delay, 0.0)
+    steps = Thresholds(low, at, least, most, slope, None if delay is None or not delay.any() else delay)
+    vars(steps).update(begin=begin, end=end)  # where its properties keep what they found
+    return steps
