@@ -16,7 +16,7 @@ import json
 import random
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,9 @@ class Design:
         self.readers: list[list[tuple[int, str]]] = []
         self.x, self.y, self.slot = ([-1] * len(self.cells) for _ in range(3))
         """Column, row, and number of the table or register in its tile."""
+        self._module = module
+        self.bits: list[int] = []
+        """Of each net: its number in the netlist."""
         numbers: dict[int, int] = {}
         for index, cell in enumerate(self.cells.values()):
             ports = {}
@@ -82,6 +85,7 @@ class Design:
                 if bits and isinstance(bits[0], int):
                     net = numbers.setdefault(bits[0], len(numbers))
                     if net == len(self.driver):
+                        self.bits.append(bits[0])
                         self.driver.append((-1, ""))
                         self.readers.append([])
                     ports[port] = net
@@ -95,6 +99,38 @@ class Design:
                 self.x[index], self.y[index] = int(place[1]), int(place[2])
                 if place[3]:
                     self.slot[index] = 2 * "ABCD".index(place[3]) + int(place[5])
+
+    def copy(self, cell: int, readers: set[int], place: tuple[int, int, int]) -> int:
+        """Add a copy of a table or a register at `place`, which the cells `readers` read from now on; returns its number."""
+        name, bit, copied = f"{self.names[cell]}$copy${len(self.names)}", max(self.bits) + 1, len(self.names)
+        output = "Q" if self.kinds[cell] == "TRELLIS_FF" else "F"
+        old, new = self.ports[cell][output], len(self.bits)
+        made: dict[str, Any] = json.loads(json.dumps(self.cells[self.names[cell]]))
+        ports = {port: net for port, net in self.ports[cell].items() if port != "DI"} | {output: new}
+        if "DI" in self.ports[cell]:
+            ports["M"] = self.ports[cell]["DI"]
+            made["port_directions"] = {port: made["port_directions"].get(port, "input") for port in ports}
+            made["parameters"]["SD"] = "0 "
+        self.bits.append(bit)
+        made["connections"] = {port: [self.bits[net]] for port, net in ports.items()}
+        made["port_directions"] = {port: made["port_directions"][port] for port in ports}
+        self._module["netnames"][name] = {"hide_name": 0, "bits": [bit], "attributes": {}}
+        self.cells[name] = made
+        self.names.append(name)
+        self.kinds.append(self.kinds[cell])
+        self.ports.append(ports)
+        for values, value in zip((self.x, self.y, self.slot), place, strict=True):
+            values.append(value)
+        self.driver.append((copied, output))
+        self.readers.append([reader for reader in self.readers[old] if reader[0] in readers])
+        self.readers[old] = [reader for reader in self.readers[old] if reader[0] not in readers]
+        for reader, port in self.readers[new]:
+            self.ports[reader][port] = new
+            self.cells[self.names[reader]]["connections"][port] = [bit]
+        for port, net in ports.items():
+            if port != output:
+                self.readers[net].append((copied, port))
+        return copied
 
     def clock_of(self, cell: int) -> int:
         """The net of a cell's clock, or -1."""
@@ -244,7 +280,7 @@ _HEEDED, _ARCS = 0.5, 40
 """Connections less critical than that are not heeded, nor are more of one cell."""
 _LENGTH = 2.0
 """Picoseconds of critical wires that a tile more of any net must save."""
-_GAIN = 5.0
+_GAIN, _COPY_GAIN = 5.0, 150.0
 """Picoseconds that a move must save."""
 _RADIUS = 8
 _AROUND = np.array(
@@ -256,6 +292,76 @@ _AROUND = np.array(
     ]
 )
 _TILES = {(column, row) for column in _COLUMNS for row in _ROWS}
+
+
+_NEAREST = sorted(((int(dx), int(dy)) for dx, dy in _AROUND), key=lambda step: abs(step[0]) + abs(step[1]))
+_WEAK = 0.01
+"""What a connection that is not critical weighs; one on a longest path weighs 1."""
+_MOST, _SPAN, _FEWEST, _SPLIT = 48, 60, 12, 0.7
+"""Readers and tiles of a region, at most; readers of one that is not split; and how critical a net is that is split."""
+_CRITICAL, _URGENT = 0.8, 0.92
+"""How critical the connections of cells are that move, and that are copied."""
+
+
+def _connections(
+    timing: Timing, critical: Floats, longest: Floats
+) -> tuple[dict[int, list[tuple[int, float, float]]], set[int]]:
+    """Of each cell, the wires of some weight: the cell at the other end, the longest path without the wire, and the longest.
+
+    And the cells with critical ones.
+    """
+    result: dict[int, list[tuple[int, float, float]]] = {}
+    chosen: set[int] = set()
+    rests = timing.without_wires(critical, longest)
+    for edge in np.flatnonzero((critical >= _HEEDED) & timing.wired):
+        one, other = int(timing.from_cell[edge]), int(timing.cell[edge])
+        if one != other:
+            rest, scale = float(rests[edge]), float(longest[edge])
+            result.setdefault(one, []).append((other, rest, scale))
+            result.setdefault(other, []).append((one, rest, scale))
+            if critical[edge] >= _CRITICAL:
+                chosen |= {one, other}
+    return result, chosen
+
+
+def _shortest(start: Floats, here: Indices, there: Indices, fixed: Floats, weights: Floats) -> Floats:
+    """Places [groups, 2] where the weighed lengths of the connections are least: `there` is a group, or -1 and `fixed` the place."""
+    places, count = start.copy(), len(start)
+    inner = there >= 0
+    for _ in range(6):
+        for axis in range(2):
+            ends = np.where(inner, places[np.maximum(there, 0), axis], fixed[:, axis])
+            pulls = weights / np.maximum(np.abs(places[here, axis] - ends), 1.0)
+            diagonal = np.bincount(here, pulls, count) + np.bincount(there[inner], pulls[inner], count) + 1e-3
+            sums = np.bincount(here[~inner], pulls[~inner] * fixed[~inner, axis], count) + 1e-3 * places[:, axis]
+            one, other, pull = here[inner], there[inner], pulls[inner]
+
+            def times(values: Floats) -> Floats:
+                crossed = np.bincount(one, pull * values[other], count) + np.bincount(other, pull * values[one], count)
+                return np.asarray(diagonal * values - crossed)
+
+            places[:, axis] = _solved(times, diagonal, sums, places[:, axis])
+    return np.clip(places, 2, (_WIDTH - 3, _HEIGHT - 3))
+
+
+def _solved(times: Callable[[Floats], Floats], diagonal: Floats, sums: Floats, start: Floats) -> Floats:
+    """The values whose product with a matrix, as `times` works it out, is `sums`: by conjugate gradients."""
+    values = start.copy()
+    rest = sums - times(values)
+    step = rest / diagonal
+    size = float(rest @ step)
+    for _ in range(200):
+        if size < 1e-9:
+            break
+        image = times(step)
+        length = size / max(float(step @ image), 1e-30)
+        values += length * step
+        rest -= length * image
+        scaled = rest / diagonal
+        following = float(rest @ scaled)
+        step = scaled + (following / size) * step
+        size = following
+    return values
 
 
 class Mover:
@@ -306,14 +412,19 @@ class Mover:
     def _groups(self) -> Iterator[tuple[int, ...]]:
         """The cells that move together: a table, a register, both, or what is in a slice whose tables are joined."""
         design = self._design
-        for (x, y, slot), cell in self._tables.items():
+        for (x, y, slot), _ in self._tables.items():
             if slot % 2 or (x, y, slot // 2) in self._shut:
                 continue
-            pair = [self._tables.get((x, y, slot + half)) for half in range(2)]
-            registers = [self._registers.get((x, y, slot + half)) for half in range(2)]
-            if self._is_joined(pair):
-                if not self._is_wider(pair):
-                    yield tuple(found for found in (*pair, *registers) if found is not None)
+            pair = self._slice(x, y, slot)
+            if not self._is_joined(pair):
+                continue
+            wider = self._is_wider(pair)
+            other = self._slice(x, y, slot ^ 2)
+            if wider == 1 and slot % 4 == 0 and self._is_wider(other) == 1 and (x, y, (slot ^ 2) // 2) not in self._shut:
+                pair += other
+            elif wider:
+                continue
+            yield tuple(found for found in pair if found is not None)
         for (x, y, slot), cell in self._tables.items():
             pair = [self._tables.get((x, y, slot - slot % 2 + half)) for half in range(2)]
             if (x, y, slot // 2) in self._shut or self._is_joined(pair):
@@ -330,38 +441,172 @@ class Mover:
     def _is_joined(self, pair: Iterable[int | None]) -> bool:
         return any(cell is not None and ("OFX" in self._design.ports[cell]) for cell in pair)
 
-    def _is_wider(self, pair: Iterable[int | None]) -> bool:
-        """Whether the tables of a slice are part of what takes more than one slice."""
-        design = self._design
-        for cell in pair:
+    def _slice(self, x: int, y: int, slot: int) -> list[int | None]:
+        places = [(x, y, slot + half) for half in range(2)]
+        return [*(self._tables.get(place) for place in places), *(self._registers.get(place) for place in places)]
+
+    def _is_wider(self, cells: Iterable[int | None]) -> int:
+        """How many of the tables of a slice are joined with those of another: 1 if these two slices are all."""
+        design, joined = self._design, 0
+        for cell in cells:
             if cell is None:
                 continue
             ports = design.ports[cell]
             if "FXA" in ports or "FXB" in ports:
-                return True
-            if "OFX" in ports and any(port in ("FXA", "FXB") for _, port in design.readers[ports["OFX"]]):
-                return True
-        return False
+                joined += 1
+            if "OFX" in ports:
+                readers = [reader for reader, port in design.readers[ports["OFX"]] if port in ("FXA", "FXB")]
+                near = all(
+                    (design.x[reader], design.y[reader], design.slot[reader] // 4) == (design.x[cell], design.y[cell], design.slot[cell] // 4)
+                    for reader in readers
+                )
+                joined += (1 if near else 9) if readers else 0
+        return min(joined, 1) if joined < 3 else joined
 
-    def improve(self, timing: Timing, critical: Floats, longest: Floats, *, least: float, power: float) -> int:
-        """Move about half of the cells with connections at least as critical as `least`; returns how many moved.
+    def improve(self, timing: Timing, critical: Floats, longest: Floats, *, power: float) -> int:
+        """Move about half of the critical cells; returns how many moved.
 
         `longest` are the longest paths with which `critical` compares each connection, in picoseconds.
         """
-        arcs: dict[int, list[tuple[int, float, float]]] = {}
-        chosen: set[int] = set()
-        rests = timing.without_wires(critical, longest)
-        for edge in np.flatnonzero((critical >= _HEEDED) & timing.wired):
-            one, other = int(timing.from_cell[edge]), int(timing.cell[edge])
-            if one != other:
-                rest, scale = float(rests[edge]), float(longest[edge])
-                arcs.setdefault(one, []).append((other, rest, scale))
-                arcs.setdefault(other, []).append((one, rest, scale))
-                if critical[edge] >= least:
-                    chosen |= {one, other}
+        arcs, chosen = _connections(timing, critical, longest)
         groups = [self._group[cell] for cell in sorted(chosen) if cell in self._group and self._random.random() < 0.5]
         self._random.shuffle(groups)
         return sum(self._move(group, arcs, power) for group in dict.fromkeys(groups))
+
+    def gather(self, timing: Timing, critical: Floats, longest: Floats, *, power: float, share: float) -> None:
+        """Move all critical cells at once, for `share` of the way to where their wires would be shortest together."""
+        design = self._design
+        arcs, chosen = _connections(timing, critical, longest)
+        groups = list(dict.fromkeys(self._group[cell] for cell in sorted(chosen) if cell in self._group))
+        number = {cell: index for index, group in enumerate(groups) for cell in group}
+        here, there, fixed, weights, urgent = [], [], [], [], np.zeros(len(groups))
+        for index, group in enumerate(groups):
+            for cell in group:
+                for other, rest, scale in arcs.get(cell, ()):
+                    wire = wire_delay(abs(design.x[cell] - design.x[other]), abs(design.y[cell] - design.y[other]))
+                    here.append(index)
+                    there.append(number.get(other, -1))
+                    fixed.append((design.x[other], design.y[other]))
+                    weights.append(((rest + wire) / scale) ** power)
+                    urgent[index] = max(urgent[index], (rest + wire) / scale)
+                for net in self._nets[cell]:
+                    for other in self._users[net]:
+                        here.append(index)
+                        there.append(number.get(other, -1))
+                        fixed.append((design.x[other], design.y[other]))
+                        weights.append(_WEAK / len(self._users[net]))
+        start = np.array([(design.x[group[0]], design.y[group[0]]) for group in groups], float)
+        goals = start + share * (
+            _shortest(start, np.array(here), np.array(there), np.array(fixed, float), np.array(weights)) - start
+        )
+        for index in np.argsort(-urgent, kind="stable"):
+            goal = np.rint(goals[index]).astype(int)
+            for dx, dy in _NEAREST:
+                tile = (int(goal[0] + dx), int(goal[1] + dy))
+                slot = self._free(groups[index], tile) if tile in _TILES else None
+                if slot is not None:
+                    self._put(groups[index], (*tile, slot))
+                    break
+
+    def split(self, timing: Timing, critical: Floats, longest: Floats, *, power: float) -> int:
+        """Give each region of readers of a net with many a copy of its driver; returns how many were made.
+
+        The router shares the wires of a net as far as it goes, and takes detours of half the FPGA for it.
+        """
+        design, made = self._design, 0
+        arcs, _ = _connections(timing, critical, longest)
+        worst = np.zeros(len(design.driver))
+        np.maximum.at(worst, timing.source, critical)
+        for net in np.flatnonzero(worst >= _SPLIT):
+            cell, output = design.driver[net]
+            if cell < 0 or not self._is_copied(cell, output) or len(design.readers[net]) <= _MOST:
+                continue
+            readers = sorted({reader for reader, port in design.readers[net] if design.x[reader] >= 0})
+            direct = {reader for reader, port in design.readers[net] if port == "DI"}
+            here = (design.x[cell], design.y[cell])
+            regions = self._regions(readers)
+            regions.sort(key=lambda region: sum(abs(design.x[one] - here[0]) + abs(design.y[one] - here[1]) for one in region) / len(region))
+            inputs = self._inputs(cell, output)
+            for region in regions[1:]:
+                there = set(region) - direct
+                ends = [
+                    (design.x[other], design.y[other], rest, scale)
+                    for other, rest, scale in arcs.get(cell, ())
+                    if other in there or other in inputs
+                ]
+                middle = tuple(int(np.median([values[one] for one in region])) for values in (design.x, design.y))
+                if not there or not ends:
+                    continue
+                found = self._best((cell,), (middle[0], middle[1]), ends, [], power, gain=-1e9)
+                if found is not None:
+                    self._copy(cell, there, found)
+                    made += 1
+        return made
+
+    def _regions(self, readers: list[int]) -> list[list[int]]:
+        design = self._design
+        columns, rows = [design.x[cell] for cell in readers], [design.y[cell] for cell in readers]
+        wide, high = max(columns) - min(columns), max(rows) - min(rows)
+        if len(readers) <= _MOST and wide + high <= _SPAN or len(readers) < _FEWEST:
+            return [readers]
+        along = design.x if wide >= high else design.y
+        order = sorted(readers, key=lambda cell: along[cell])
+        middle = len(order) // 2
+        return [*self._regions(order[:middle]), *self._regions(order[middle:])]
+
+    def _is_copied(self, cell: int, output: str) -> bool:
+        design, kind = self._design, self._design.kinds[cell]
+        if kind == "TRELLIS_FF":
+            return True
+        ports = design.ports[cell]
+        plain = kind == "TRELLIS_COMB" and "OFX" not in ports and design.parameter(cell, "MODE") in ("", "LOGIC")
+        plain = plain and any(port in ports for port in "ABCD")
+        return plain and not any(port in ("F1", "FXA", "FXB") for _, port in design.readers[ports[output]])
+
+    def _inputs(self, cell: int, output: str) -> set[int]:
+        """The cells from which a table's inputs, or a register's, come."""
+        design = self._design
+        return {design.driver[net][0] for port, net in design.ports[cell].items() if port not in (output, "CLK", "LSR", "CE")}
+
+    def _copy(self, cell: int, readers: set[int], place: tuple[int, int, int]) -> int:
+        copied = self._design.copy(cell, readers, place)
+        is_register = self._design.kinds[cell] == "TRELLIS_FF"
+        (self._registers if is_register else self._tables)[place] = copied
+        if is_register:
+            self._set_keys(copied)
+        return copied
+
+    def copy_drivers(self, timing: Timing, critical: Floats, longest: Floats, *, power: float) -> int:
+        """Add copies of cells for their critical readers where others keep these from being near; returns how many."""
+        design = self._design
+        arcs, _ = _connections(timing, critical, longest)
+        urgent: dict[int, set[int]] = {}
+        for edge in np.flatnonzero((critical >= _URGENT) & timing.wired):
+            urgent.setdefault(int(timing.from_cell[edge]), set()).add(int(timing.cell[edge]))
+        made, near = 0, set[int]()
+        for cell in sorted(urgent):
+            if cell in near:
+                continue
+            readers = urgent[cell]
+            output = {"TRELLIS_FF": "Q", "TRELLIS_COMB": "F"}.get(design.kinds[cell], "")
+            if output not in design.ports[cell] or not self._is_copied(cell, output):
+                continue
+            others = design.readers[design.ports[cell][output]]
+            if any(port == "DI" and reader in readers for reader, port in others) or len(others) <= len(readers):
+                continue
+            inputs = self._inputs(cell, output)
+            ends = [
+                (design.x[other], design.y[other], rest, scale)
+                for other, rest, scale in arcs.get(cell, ())
+                if other in readers or other in inputs
+            ]
+            here = (design.x[cell], design.y[cell])
+            found = self._best((cell,), here, ends, [], power, gain=_COPY_GAIN)
+            if found is not None:
+                copied = self._copy(cell, readers, found)
+                made += 1
+                near |= inputs | readers | {cell, copied}
+        return made
 
     def _move(self, group: tuple[int, ...], connections: dict[int, list[tuple[int, float, float]]], power: float) -> bool:
         design = self._design
@@ -388,8 +633,9 @@ class Mover:
         arcs: list[tuple[int, int, float, float]],
         boxes: list[tuple[int, int, int, int]],
         power: float,
+        gain: float = 0.0,
     ) -> tuple[int, int, int] | None:
-        """The free place where the group's connections cost least, if that is less than `here`."""
+        """The free place where the group's connections cost least, if that is so much less than `here`."""
         ends = np.array(sorted(arcs, key=lambda arc: arc[2] / arc[3], reverse=True)[:_ARCS], float)
         bounds = np.array(boxes, float).reshape(-1, 4)
         centre = self._centre(here, ends, power)
@@ -402,7 +648,7 @@ class Mover:
         beyond = (np.maximum(tried[:, axis, None] - bounds[:, 2 * axis + 1], 0) for axis in range(2))
         costs += _LENGTH * sum(part.sum(1) for parts in (outside, beyond) for part in parts)
         for index in np.argsort(costs, kind="stable"):
-            if costs[index] > costs[0] - _GAIN:
+            if costs[index] > costs[0] - (gain or _GAIN):
                 return None
             tile = (int(tried[index, 0]), int(tried[index, 1]))
             slot = self._free(group, tile) if tile in _TILES else None
@@ -432,11 +678,10 @@ class Mover:
         registers = [cell for cell in group if design.kinds[cell] == "TRELLIS_FF"]
         if registers and not self._takes(tile, registers, group):
             return None
-        first = design.slot[group[0]]
-        whole = len(group) > 1 and any(design.slot[cell] // 2 == first // 2 and design.slot[cell] != first for cell in group)
-        whole = whole or any("OFX" in design.ports[cell] for cell in group)
-        for slot in range(first % 2, 8, 2) if whole else range(8):
-            if all(self._fits(cell, (*tile, slot + design.slot[cell] - first), whole) for cell in group):
+        first, slots = design.slot[group[0]], [design.slot[cell] for cell in group]
+        step = 4 if min(slots) // 2 != max(slots) // 2 else 2 if any("OFX" in design.ports[cell] for cell in group) else 1
+        for slot in range(first % step, 8, step):
+            if all(self._fits(cell, (*tile, slot + design.slot[cell] - first), step > 1) for cell in group):
                 return slot
         return None
 
@@ -486,10 +731,8 @@ def _median(values: Floats, weights: Floats) -> int:
     return int(values[order[np.searchsorted(total, total[-1] / 2)]])
 
 
-_ROUNDS = 14
-_LEAST = 0.8
-_POWERS = (12.0, 30.0)
-"""From the first round to the last."""
+_ROUNDS, _MOVES = 12, 6
+_POWER = 16.0
 
 
 def move_critical_cells(module: dict[str, Any], seed: int = 1) -> list[float]:
@@ -500,23 +743,45 @@ def move_critical_cells(module: dict[str, Any], seed: int = 1) -> list[float]:
     design = Design(module)
     timing, mover = Timing(design), Mover(design, seed)
     critical, scale, longest = timing.analyse()
-    lengths = [sum(longest.values())]
-    best, places = lengths[0], (design.x.copy(), design.y.copy(), design.slot.copy())
-    first, last = _POWERS
-    for number in range(_ROUNDS):
-        power = first + (last - first) * number / _ROUNDS
-        moved = mover.improve(timing, critical, scale, least=_LEAST, power=power)
+    first = sum(longest.values())
+
+    def improve() -> float:
+        nonlocal critical, scale, longest
+        for _ in range(_MOVES):
+            moved = mover.improve(timing, critical, scale, power=_POWER)
+            critical, scale, longest = timing.analyse()
+        print(moved, {k: round(v) for k, v in longest.items()}, int((critical > 0.9).sum()), flush=True)
+        return sum(longest.values())
+
+    best = improve()
+    print("split", mover.split(timing, critical, scale, power=_POWER))
+    timing, mover = Timing(design), Mover(design, seed)
+    critical, scale, longest = timing.analyse()
+    print(longest)
+    best = improve()
+    for number in range(1, _ROUNDS):
+        made = mover.copy_drivers(timing, critical, scale, power=_POWER)
+        timing, mover = Timing(design), Mover(design, seed + number)
         critical, scale, longest = timing.analyse()
-        lengths.append(sum(longest.values()))
-        print(number, moved, {k: round(v) for k, v in longest.items()}, int((critical > 0.9).sum()), flush=True)
-        if lengths[-1] < best:
-            best, places = lengths[-1], (design.x.copy(), design.y.copy(), design.slot.copy())
+        print("copies", made, longest)
+        best = improve()
+        places = (design.x.copy(), design.y.copy(), design.slot.copy())
+        mover.gather(timing, critical, scale, power=_POWER, share=0.5)
+        critical, scale, longest = timing.analyse()
+        print("gather", longest)
+        if improve() < best:
+            best = sum(longest.values())
+        else:
+            design.x, design.y, design.slot = places
+            mover = Mover(design, seed + number)
+            critical, scale, longest = timing.analyse()
+    places = (design.x, design.y, design.slot)
     module["cells"] = design.cells
     for name, x, y, slot in zip(design.names, *places, strict=True):
         if slot >= 0:
             letter = "FF" if design.cells[name]["type"] == "TRELLIS_FF" else "K"
             design.cells[name]["attributes"]["NEXTPNR_BEL"] = f"X{x}/Y{y}/SLICE{'ABCD'[slot // 2]}.{letter}{slot % 2}"
-    return [lengths[0], best]
+    return [first, best]
 
 
 def main(arguments: list[str]) -> None:
