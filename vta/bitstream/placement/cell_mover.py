@@ -361,7 +361,8 @@ class Mover:
         if other is not None and self._slice_key[other] != self._slice_key[cell]:
             return False
         table = self._tables.get(place)
-        return table is None or "M" not in self._design.ports[cell] or "OFX" not in self._design.ports[table]
+        # A register that does not come with its table takes the input M, which the choice among tables needs.
+        return table is None or "OFX" not in self._design.ports[table]
 
     def _put(self, group: tuple[int, ...], place: tuple[int, int, int]) -> None:
         design = self._design

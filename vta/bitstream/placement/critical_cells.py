@@ -40,8 +40,7 @@ def move_critical_cells(module: dict[str, Any], seed: int = 1) -> dict[str, tupl
     before = search.longest
     search.run()
     search.design.write()
-    names = {net["bits"][0]: name for name, net in module["netnames"].items() if net["bits"]}
-    return {names[search.design.bits[clock]]: (before[clock], length) for clock, length in search.longest.items()}
+    return {search.design.net_name(clock): (before[clock], length) for clock, length in search.longest.items()}
 
 
 class _Search:
@@ -73,22 +72,31 @@ class _Search:
         self._improve()
         self._copier.split(self._timing, self._critical, self._scale)
         self._start()
-        best, since = self._improve(), 0
+        best, best_state, since = self._improve(), self.design.state(), 0
         for _ in range(_ROUNDS):
-            self._copier.copy_drivers(self._timing, self._critical, self._scale)
-            self._start()
-            settled = self._improve()
-            places = self.design.places()
-            self._mover.gather(self._timing, self._critical, self._scale, share=_SHARE)
-            self._analyse()
-            if self._improve() >= settled:
-                self.design.put_back(places)
-                self._start()
-            reached = min(settled, sum(self.longest.values()))
-            best, since = (reached, 0) if reached < _ENOUGH * best else (best, since + 1)
-            print(f"longest paths, estimated, of all clocks: {sum(self.longest.values()) / 1000:.2f} ns", flush=True)
+            reached, state = self._round()
+            since = 0 if reached < _ENOUGH * best else since + 1
+            if reached < best:
+                best, best_state = reached, state
+            print(f"longest paths, estimated, of all clocks: {reached / 1000:.2f} ns", flush=True)
             if since > _PATIENCE:
                 break
+        self.design.put_back(best_state)
+        self._start()
+
+    def _round(self) -> tuple[float, dict[str, Any]]:
+        """Copy, move, and gather if that is of use; what came of it."""
+        self._copier.copy_drivers(self._timing, self._critical, self._scale)
+        self._start()
+        settled, state = self._improve(), self.design.state()
+        self._mover.gather(self._timing, self._critical, self._scale, share=_SHARE)
+        self._analyse()
+        gathered = self._improve()
+        if gathered < settled:
+            return gathered, self.design.state()
+        self.design.put_back(state)
+        self._start()
+        return settled, state
 
 
 _WANTED = re.compile(r"Max frequency for clock +'(.*)': [\d.]+ MHz \(\w+ at ([\d.]+) MHz\)")

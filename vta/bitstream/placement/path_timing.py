@@ -69,7 +69,7 @@ def _through(delays: dict[tuple[str, str], float], ports: dict[str, int]) -> Ite
 
 
 def _has_registers(design: Design, cell: int) -> bool:
-    return "REG_INPUTA_CLK" in design.cells[design.names[cell]]["parameters"]
+    return design.parameter(cell, "REG_INPUTA_CLK") not in ("", "NONE")
 
 
 class Timing:
