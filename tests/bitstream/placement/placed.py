@@ -63,7 +63,10 @@ def random_design(seed, *, paths=12):
         for step in range(rng.randrange(1, 6)):
             place, output = slice_of(), f"n_{path}_{step}"
             chosen = [rng.choice(nets) for _ in range(3)]
-            if rng.random() < 0.3:
+            kind = rng.random()
+            if kind < 0.15 and (tile := place.rsplit("/", 1)[0]) and _take_half(free, tile, place):
+                choice_of_four(made, f"t_{path}_{step}", tile, "AB" if place[-1] in "AB" else "CD", output, chosen)
+            elif kind < 0.4:
                 made.table(f"t_{path}_{step}_1", f"{place}.K1", f"{output}_1", chosen[0])
                 made.table(
                     f"t_{path}_{step}", f"{place}.K0", f"{output}_0", *chosen[1:], F1=f"{output}_1", M=chosen[0], OFX=output
@@ -76,6 +79,26 @@ def random_design(seed, *, paths=12):
         made.register(f"r_{path}", f"{place}.FF1", f"n_{path}_q", enable=rng.choice(nets[:6]), DI=f"n_{path}_d")
         nets.append(f"n_{path}_q")
     return made
+
+
+def _take_half(free, tile, place):
+    """Whether the slice beside `place` is free, too."""
+    column, row = (int(word[1:]) for word in tile.split("/"))
+    other = "ABCD".index(place[-1]) ^ 1
+    if other not in free[column, row]:
+        return False
+    free[column, row].discard(other)
+    return True
+
+
+def choice_of_four(made, name, tile, slices, output, chosen):
+    """A choice among four tables, in two slices."""
+    first, second = (f"{tile}/SLICE{letter}" for letter in slices)
+    for number, slice_ in enumerate((first, second)):
+        more = {"M": chosen[2], "FXA": f"{output}_y1", "FXB": f"{output}_y0", "OFX": output} if number == 0 else {}
+        made.table(f"{name}_{number}_1", f"{slice_}.K1", f"{output}_b{number}", chosen[number], **more)
+        choice = {"F1": f"{output}_b{number}", "M": chosen[1], "OFX": f"{output}_y{number}"}
+        made.table(f"{name}_{number}_0", f"{slice_}.K0", f"{output}_a{number}", *chosen, **choice)
 
 
 def wrong_places(module):
@@ -117,6 +140,11 @@ def wrong_places(module):
                     other = driver[table["connections"]["F1"][0]]
                     if tile_of(other) != tile_of(table) or h != "0" or other is not at.get(f"{tile}/SLICE{k}.K1"):
                         wrong.append(f"tables of {tile}, slice {k}, that are not together")
+                for port in ("FXA", "FXB"):
+                    if table and port in table["connections"]:
+                        wanted = f"{tile}/SLICE{k if port == 'FXB' else 'ABCD'['ABCD'.index(k) ^ 1]}.K0"
+                        if k not in "AC" or h != "1" or driver[table["connections"][port][0]] is not at.get(wanted):
+                            wrong.append(f"four tables of {tile} that are not together")
     return wrong
 
 

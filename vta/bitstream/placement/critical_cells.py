@@ -31,14 +31,14 @@ _ENOUGH, _PATIENCE = 0.995, 4
 """Rounds that bring less than that are of no use; after more of them than that, it ends."""
 
 
-def move_critical_cells(module: dict[str, Any], seed: int = 1) -> dict[str, tuple[float, float]]:
+def move_critical_cells(module: dict[str, Any], seed: int = 1, rounds: int = _ROUNDS) -> dict[str, tuple[float, float]]:
     """Give cells of `module`, as nextpnr writes a placed design, other places, and add copies of some.
 
     Returns the longest path of each clock before and after, in ps, by the name of its net. The empty tables are no longer in it.
     """
     search = _Search(module, seed)
     before = search.longest
-    search.run()
+    search.run(rounds)
     search.design.write()
     return {search.design.net_name(clock): (before[clock], length) for clock, length in search.longest.items()}
 
@@ -67,13 +67,13 @@ class _Search:
             self._analyse()
         return sum(self.longest.values())
 
-    def run(self) -> None:
-        """Go on until rounds are no longer of use, or there were enough."""
+    def run(self, rounds: int) -> None:
+        """Go on until rounds are no longer of use, or there were so many."""
         self._improve()
         self._copier.split(self._timing, self._critical, self._scale)
         self._start()
         best, best_state, since = self._improve(), self.design.state(), 0
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             reached, state = self._round()
             since = 0 if reached < _ENOUGH * best else since + 1
             if reached < best:
