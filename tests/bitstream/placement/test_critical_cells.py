@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.bitstream.placement.placed import Placed, choice_of_four, function_of, random_design, wrong_places
 from vta.bitstream.placement import critical_cells
 from vta.bitstream.placement.critical_cells import move_critical_cells
-from vta.bitstream.placement.path_timing import Timing, wire_delay
+from vta.bitstream.placement.path_timing import Timing
 from vta.bitstream.placement.placed_design import Design
 
 
@@ -52,15 +52,6 @@ def test_empty_tables_are_gone():
     module = made.module
     move_critical_cells(module, rounds=2)
     assert not [name for name in module["cells"] if name.startswith("$blocked$")]
-
-
-def test_a_path_is_as_long_as_its_cells_and_wires():
-    made = Placed()
-    made.register("from", "X10/Y20/SLICEA.FF0", "a", M="data")
-    made.table("table", "X13/Y20/SLICEA.K0", "b", "a")
-    made.register("to", "X40/Y30/SLICEB.FF1", "c", M="b")
-    (length,) = Timing(Design(made.module)).analyse()[2].values()
-    assert length == pytest.approx(309 + wire_delay(3, 0) + 141 + wire_delay(27, 10))
 
 
 def test_a_detour_goes_away():
