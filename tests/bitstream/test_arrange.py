@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from vta.bitstream.arrange import arranging_programs, arranging_steps, place_route_steps
+from vta.bitstream.arrange import arranging_programs, arranging_steps, place_route_steps, placing_programs
 from vta.boards.files import find_board
 
 NAMES = {"mapped": "mapped.json", "packing": ["--85k"], "netlist": "netlist.json", "between": ".json"}
@@ -48,11 +48,13 @@ def test_without_sites_that_are_known_only_registers_move(small_fpga):
         ("python", ["multiplier_registers.py", "mapped.json", "vta_board", "netlist.json"])
     ]
     assert set(arranging_programs(small_fpga)) == {"multiplier_registers.py"}
+    assert placing_programs(small_fpga) == {}
 
 
 def test_the_programs_need_nothing_of_ours(tmp_path):
     """They lie in a build's folder, which is built without `vta`, too."""
-    programs = arranging_programs(find_board("ecpix5").fpga)
+    fpga = find_board("ecpix5").fpga
+    programs = arranging_programs(fpga) | placing_programs(fpga)
     assert len(programs) == 10
     for name, text in programs.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -11,7 +11,7 @@ from vta.boards.fpga import Fpga
 from vta.hardware.ecp5 import multiplier_registers
 from vta.support.dataclass import dataclass
 
-__all__ = ["Step", "arranging_programs", "arranging_steps", "place_route_steps"]
+__all__ = ["Step", "arranging_programs", "arranging_steps", "place_route_steps", "placing_programs"]
 
 _CRITICAL_CELLS = ("__init__", "cell_mover", "critical_cells", "driver_copies", "path_timing", "placed_design", "route_to_goals")
 """Modules of a package that moves cells after placement, and routes."""
@@ -32,13 +32,16 @@ class Step:
 
 
 def arranging_programs(fpga: Fpga) -> dict[str, str]:
-    """Return the text of the programs that the steps for `fpga` run, by the names of their files."""
+    """Return the text of the programs that `arranging_steps` for `fpga` run, by the names of their files."""
     modules = [multiplier_registers, *((block_sites, blocked_tables) if _is_placed(fpga) else ())]
-    paths = {Path(str(module.__file__)).name: Path(str(module.__file__)) for module in modules}
-    if _is_placed(fpga):
-        folder = Path(placement.__path__[0])
-        paths |= {f"{_PACKAGE}/{name}.py": folder / f"{name}.py" for name in _CRITICAL_CELLS}
-    return {name: path.read_text(encoding="utf-8") for name, path in paths.items()}
+    paths = [Path(str(module.__file__)) for module in modules]
+    return {path.name: path.read_text(encoding="utf-8") for path in paths}
+
+
+def placing_programs(fpga: Fpga) -> dict[str, str]:
+    """Return the text of the programs that `place_route_steps` for `fpga` run, by the names of their files."""
+    folder, names = Path(placement.__path__[0]), _CRITICAL_CELLS if _is_placed(fpga) else ()
+    return {f"{_PACKAGE}/{name}.py": (folder / f"{name}.py").read_text(encoding="utf-8") for name in names}
 
 
 def arranging_steps(fpga: Fpga, top: str, *, mapped: str, packing: list[str], netlist: str, between: str) -> list[Step]:

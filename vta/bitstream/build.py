@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
-from vta.bitstream.arrange import Step, arranging_programs, arranging_steps, place_route_steps
+from vta.bitstream.arrange import Step, arranging_programs, arranging_steps, place_route_steps, placing_programs
 from vta.bitstream.constraints import constraints_text
 from vta.bitstream.dram import controller_command, generator_settings, read_controller
 from vta.bitstream.ethernet import board_settings, network_command, network_digest
@@ -164,7 +164,7 @@ class _Build:
     def system(self) -> Stage:
         """Top module, memory controller, constraints, and the scripts."""
         plan, fpga = self._plan, self._plan.fpga
-        programs = arranging_programs(fpga)
+        programs = arranging_programs(fpga) | placing_programs(fpga)
         outputs = (*self._sources[1:], _PLACES, _SETUP, _SYNTHESIS, _SCRIPT, *programs)
         generators = [self._tools.versions.get("litedram", "") if fpga.dram else ""]
         if plan.network:
@@ -237,7 +237,7 @@ class _Build:
                     if path.name != f"{_REPORT}{PART}":
                         path.unlink()
 
-        programs = tuple(arranging_programs(self._plan.fpga))
+        programs = tuple(placing_programs(self._plan.fpga))
         settings = self._settings_of("nextpnr-ecp5", [repr(step) for step in steps])
         return Stage("place_route", str(seed), (_NETLIST, _PLACES, *programs), (report, result), settings, run)
 

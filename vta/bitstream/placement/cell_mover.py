@@ -207,12 +207,14 @@ class Mover:
                 joined += (1 if near else 9) if readers else 0
         return min(joined, 1) if joined < 3 else joined
 
-    def add(self, copied: int, place: tuple[int, int, int], readers: set[int]) -> None:
-        """Take a copy of a cell, which is at `place`, and whose `readers` have other nets than before."""
-        is_register = self._design.kinds[copied] == "TRELLIS_FF"
-        (self._registers if is_register else self._tables)[place] = copied
-        for cell in (copied, *readers):
-            if self._design.kinds[cell] == "TRELLIS_FF":
+    def add(self, copies: tuple[int, ...], readers: set[int]) -> None:
+        """Take copies of cells, whose `readers` have other nets than before."""
+        design = self._design
+        for cell in copies:
+            at = self._registers if design.kinds[cell] == "TRELLIS_FF" else self._tables
+            at[design.x[cell], design.y[cell], design.slot[cell]] = cell
+        for cell in (*copies, *readers):
+            if design.kinds[cell] == "TRELLIS_FF":
                 self._set_keys(cell)
 
     def improve(self, timing: Timing, critical: Floats, longest: Floats) -> int:

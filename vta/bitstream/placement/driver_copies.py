@@ -8,7 +8,7 @@ import numpy as np
 
 from .cell_mover import Connections, Mover, connections_of
 from .path_timing import Floats, Timing
-from .placed_design import DIRECT, Design
+from .placed_design import Design
 
 __all__ = ["Copier"]
 
@@ -65,23 +65,24 @@ class Copier:
                 continue
             if self._try(cell, output, readers, (design.x[cell], design.y[cell]), connections, gain=_GAIN):
                 made += 1
-                near |= self._inputs(cell, output) | readers | {cell, len(design.names) - 1}
+                near |= self._inputs(cell, output) | readers | {cell}
         return made
 
     def _try(
         self, cell: int, output: str, readers: set[int], here: tuple[int, int], connections: Connections, *, gain: float
     ) -> bool:
         """Add a copy for `readers` if that saves so many picoseconds in comparison with one `here`."""
-        design, inputs = self._design, self._inputs(cell, output)
+        design, inputs, group = self._design, self._inputs(cell, output), self._group(cell, output)
         ends = [
             (design.x[other], design.y[other], rest, scale)
-            for other, rest, scale in connections.get(cell, ())
+            for part in group
+            for other, rest, scale in connections.get(part, ())
             if other in readers or other in inputs
         ]
-        found = self._mover.best_place((cell,), here, ends, [], gain=gain) if ends else None
+        found = self._mover.best_place(group, here, ends, [], gain=gain) if ends else None
         if found is None:
             return False
-        self._mover.add(design.copy(cell, readers, found), found, readers)
+        self._mover.add(design.copy(group, readers, found), readers)
         return True
 
     def _is_plain(self, cell: int, output: str) -> bool:
@@ -89,16 +90,28 @@ class Copier:
         design = self._design
         if cell < 0 or design.kinds[cell] not in ("TRELLIS_FF", "TRELLIS_COMB"):
             return False
-        ports = design.ports[cell]
-        if design.kinds[cell] == "TRELLIS_FF":
+        if output == "Q":
             return True
-        plain = "OFX" not in ports and design.parameter(cell, "MODE") in ("", "LOGIC") and any(port in ports for port in "ABCD")
-        return plain and not any(port in DIRECT and port != "DI" for _, port in design.readers[ports[output]])
+        ports = design.ports[cell]
+        wider = any(port in ("FXA", "FXB", "F1") for _, port in design.readers[ports[output]]) or "FXA" in ports or "FXB" in ports
+        if wider or design.parameter(cell, "MODE") not in ("", "LOGIC"):
+            return False
+        if output == "OFX":
+            return "F1" in ports and "OFX" not in design.ports[design.driver[ports["F1"]][0]]
+        return output == "F" and "OFX" not in ports and any(port in ports for port in "ABCD")
+
+    def _group(self, cell: int, output: str) -> tuple[int, ...]:
+        """The cells of which a copy is made: with a choice, the other table, too."""
+        if output != "OFX":
+            return (cell,)
+        return cell, self._design.driver[self._design.ports[cell]["F1"]][0]
 
     def _inputs(self, cell: int, output: str) -> set[int]:
-        """The cells from which a table's inputs, or a register's, come."""
-        ports, driver = self._design.ports[cell], self._design.driver
-        return {driver[net][0] for port, net in ports.items() if port not in (output, *_SHARED)}
+        """The cells from which the inputs of a table, a register or a choice come."""
+        ports, driver = self._design.ports, self._design.driver
+        group = self._group(cell, output)
+        nets = {net for part in group for port, net in ports[part].items() if port not in _SHARED}
+        return {driver[net][0] for net in nets} - set(group)
 
     def _free_readers(self, net: int) -> set[int]:
         """Readers that may read a copy: not what shares an input with others that cannot, nor what is joined to the driver."""

@@ -61,27 +61,43 @@ class Design:
                     self.readers[net].append((index, port))
         return ports
 
-    def copy(self, cell: int, readers: set[int], place: tuple[int, int, int]) -> int:
-        """Add a copy of a table or a register at `place`, which the cells `readers` read from now on; returns its number."""
+    def copy(self, group: tuple[int, ...], readers: set[int], place: tuple[int, int, int]) -> tuple[int, ...]:
+        """Add a copy of a table, of a register, or of two tables with the choice between them, for the cells `readers`.
+
+        The first of the `group` is what they read; its copy is at `place`, that of another table beside it. Returns the copies.
+        """
+        first, *others = group
+        output = next(port for port in ("Q", "OFX", "F") if port in self.ports[first])
+        old = self.ports[first][output]
+        ports = {("M" if port == "DI" else port): net for port, net in self.ports[first].items() if port not in ("F", output)}
+        copies = []
+        for other in others:
+            x, y, slot = place
+            kept = {port: net for port, net in self.ports[other].items() if port != "F"}
+            copies.append(self._add(other, kept, "F", (x, y, slot + self.slot[other] - self.slot[first])))
+            ports["F1"] = self.ports[copies[-1]]["F"]
+        copied = self._add(first, ports, output, place)
+        new = self.ports[copied][output]
+        self.readers[new] = [reader for reader in self.readers[old] if reader[0] in readers]
+        self.readers[old] = [reader for reader in self.readers[old] if reader[0] not in readers]
+        for reader, port in self.readers[new]:
+            self.ports[reader][port] = new
+        return copied, *copies
+
+    def _add(self, cell: int, inputs: dict[str, int], output: str, place: tuple[int, int, int]) -> int:
+        """Add a copy of one cell, whose output is a new net; returns its number."""
         copied, new = len(self.names), len(self.bits)
-        output = "Q" if self.kinds[cell] == "TRELLIS_FF" else "F"
-        old = self.ports[cell][output]
-        ports = {("M" if port == "DI" else port): net for port, net in self.ports[cell].items()} | {output: new}
         self.names.append(f"{self.names[self.originals[cell]]}$copy${copied}")
         self.kinds.append(self.kinds[cell])
         self.originals.append(self.originals[cell])
-        self.ports.append(ports)
+        self.ports.append(inputs | {output: new})
         for values, value in zip((self.x, self.y, self.slot), place, strict=True):
             values.append(value)
         self.bits.append(max(self.bits) + 1)
         self.driver.append((copied, output))
-        self.readers.append([reader for reader in self.readers[old] if reader[0] in readers])
-        self.readers[old] = [reader for reader in self.readers[old] if reader[0] not in readers]
-        for reader, port in self.readers[new]:
-            self.ports[reader][port] = new
-        for port, net in ports.items():
-            if port != output:
-                self.readers[net].append((copied, port))
+        self.readers.append([])
+        for port, net in inputs.items():
+            self.readers[net].append((copied, port))
         return copied
 
     def state(self) -> dict[str, Any]:
@@ -117,7 +133,7 @@ class Design:
         directions = cell["port_directions"]
         cell["port_directions"] = {port: directions.get(port, "input") for port in self.ports[index]}
         cell["connections"] = {}
-        if "M" in self.ports[index]:
+        if cell["type"] == "TRELLIS_FF":
             cell["parameters"]["SD"] = "0 "
         return cell
 
