@@ -69,9 +69,11 @@ def place_route_steps(
     if not _is_placed(fpga):
         return [Step("nextpnr", [*reading, *placing_arguments(), *routing_arguments(), *results])]
     placed, moved, clocks, log, goals = (f"{folder}{name}{between}" for name in ("placed", "moved", "clocks", "log", "goals"))
+    # What is said here of the router goes into the netlist, and then has precedence.
+    placing = [*placing_arguments(), *routing_arguments(), "--no-route", "--write", placed, "--log", log]
     again = [*reading_arguments(fpga, seed, places=places, netlist=moved), "--no-pack", "--no-place"]
     return [
-        Step("nextpnr", [*reading, *placing_arguments(), "--no-route", "--write", placed, "--log", log]),
+        Step("nextpnr", [*reading, *placing]),
         Step("python", ["-m", f"{_PACKAGE}.critical_cells", placed, log, moved, clocks]),
         Step(
             "python",
