@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -154,58 +154,37 @@ class Mover:
         self._slice_key[cell] = (ports.get("CE"), design.parameter(cell, "CEMUX"), design.parameter(cell, "GSR"))
 
     def _groups(self) -> Iterator[tuple[int, ...]]:
-        """The cells that move together: a table, a register, both, or what is in a slice whose tables are joined."""
-        design = self._design
-        for x, y, slot in self._tables:
-            if slot % 2 or (x, y, slot // 2) in self._shut:
-                continue
-            pair = self._slice(x, y, slot)
-            if not self._is_joined(pair):
-                continue
-            wider = self._is_wider(pair)
-            other = self._slice(x, y, slot ^ 2)
-            if wider == 1 and slot % 4 == 0 and self._is_wider(other) == 1 and (x, y, (slot ^ 2) // 2) not in self._shut:
-                pair += other
-            elif wider:
-                continue
-            yield tuple(found for found in pair if found is not None)
+        """The cells that move together: a table, a register, both, or what is in slices whose tables are joined."""
+        design, joined = self._design, self._joined()
+        held: set[tuple[int, int, int]] = set()
+        for group in set(joined.values()):
+            slices = dict.fromkeys((design.x[cell], design.y[cell], design.slot[cell] // 2) for cell in group)
+            held |= slices.keys()
+            if len({place[:2] for place in slices}) == 1 and not slices.keys() & self._shut:
+                places = [(x, y, 2 * number + half) for x, y, number in sorted(slices) for half in range(2)]
+                cells = [at.get(place) for at in (self._tables, self._registers) for place in places]
+                yield tuple(cell for cell in cells if cell is not None)
+        fixed = self._shut | held
         for (x, y, slot), cell in self._tables.items():
-            pair = [self._tables.get((x, y, slot - slot % 2 + half)) for half in range(2)]
-            if (x, y, slot // 2) in self._shut or self._is_joined(pair):
+            if (x, y, slot // 2) in fixed:
                 continue
             register = self._registers.get((x, y, slot))
             yield (cell, register) if register is not None and "DI" in design.ports[register] else (cell,)
-        for cell in self._registers.values():
-            if "DI" not in design.ports[cell]:
-                x, y, slot = design.x[cell], design.y[cell], design.slot[cell]
-                pair = [self._tables.get((x, y, slot - slot % 2 + half)) for half in range(2)]
-                if (x, y) not in self._memories and not self._is_joined(pair):
-                    yield (cell,)
+        for (x, y, slot), cell in self._registers.items():
+            if "DI" not in design.ports[cell] and (x, y) not in self._memories and (x, y, slot // 2) not in held:
+                yield (cell,)
 
-    def _is_joined(self, pair: Iterable[int | None]) -> bool:
-        return any(cell is not None and ("OFX" in self._design.ports[cell]) for cell in pair)
-
-    def _slice(self, x: int, y: int, slot: int) -> list[int | None]:
-        places = [(x, y, slot + half) for half in range(2)]
-        return [*(self._tables.get(place) for place in places), *(self._registers.get(place) for place in places)]
-
-    def _half_tile(self, cell: int) -> tuple[int, int, int]:
-        return self._design.x[cell], self._design.y[cell], self._design.slot[cell] // 4
-
-    def _is_wider(self, cells: Iterable[int | None]) -> int:
-        """How many of the tables of a slice are joined with those of another: 1 if these two slices are all."""
-        design, joined = self._design, 0
-        for cell in cells:
-            if cell is None:
-                continue
-            ports = design.ports[cell]
-            if "FXA" in ports or "FXB" in ports:
-                joined += 1
-            if "OFX" in ports:
-                readers = [reader for reader, port in design.readers[ports["OFX"]] if port in ("FXA", "FXB")]
-                near = all(self._half_tile(reader) == self._half_tile(cell) for reader in readers)
-                joined += (1 if near else 9) if readers else 0
-        return min(joined, 1) if joined < 3 else joined
+    def _joined(self) -> dict[int, tuple[int, ...]]:
+        """Of each table that is joined with others, for a choice between them: all of these."""
+        design = self._design
+        groups: dict[int, tuple[int, ...]] = {}
+        for cell in self._tables.values():
+            for port in ("F1", "FXA", "FXB"):
+                if port in design.ports[cell]:
+                    other = design.driver[design.ports[cell][port]][0]
+                    group = tuple(dict.fromkeys((*groups.get(cell, (cell,)), *groups.get(other, (other,)))))
+                    groups |= dict.fromkeys(group, group)
+        return groups
 
     def add(self, copies: tuple[int, ...], readers: set[int]) -> None:
         """Take copies of cells, whose `readers` have other nets than before."""
@@ -332,7 +311,10 @@ class Mover:
         if registers and not self._takes(tile, registers, group):
             return None
         first, slots = design.slot[group[0]], [design.slot[cell] for cell in group]
-        step = 4 if min(slots) // 2 != max(slots) // 2 else 2 if any("OFX" in design.ports[cell] for cell in group) else 1
+        if any("OFX" in design.ports[cell] for cell in group):
+            step = 8 if min(slots) // 4 != max(slots) // 4 else 4 if min(slots) // 2 != max(slots) // 2 else 2
+        else:
+            step = 1
         for slot in range(first % step, 8, step):
             if all(self._fits(cell, (*tile, slot + design.slot[cell] - first), step > 1) for cell in group):
                 return slot
