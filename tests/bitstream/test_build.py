@@ -86,15 +86,6 @@ def test_a_file_that_was_changed_is_made_again(flow):
     assert run(flow)[1] == ["pack"]
 
 
-def test_tables_that_are_kept_empty_are_not_counted(flow):
-    """Where an FPGA's sites are known; nextpnr's report has them among the others."""
-    flow.behavior["netlist"]["modules"]["vta_board"]["cells"] = {
-        f"$blocked${n}": {"type": "LUT4", "connections": {}} for n in range(3)
-    }
-    built, _ = run(flow)
-    assert built.report.resources.lut == 4
-
-
 def test_seeds_are_tried_until_one_meets_the_clock(flow):
     flow.behavior["mhz"] |= {"4": 20.0, "5": 24.0, "6": 26.0}
     built, _ = run(flow, seed=4, attempts=4)

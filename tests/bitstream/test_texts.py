@@ -190,7 +190,9 @@ def test_a_pll_makes_what_is_wanted_or_says_so(wanted, given_mhz):
 
 
 def test_the_script_names_each_tool_by_a_variable():
-    text = whole_script((("YOSYS", ["-s", "a b.ys"]), ("ECPPACK", ["x"])), "seed-1/")
+    text = whole_script(
+        (("YOSYS", ["-s", "a b.ys"], None), ("PYTHON", ["-m", "c d"], ["--seed", "1 2"]), ("ECPPACK", ["x"], None)), "seed-1/"
+    )
     assert "mkdir -p seed-1/\n" in text
     assert ": ${YOSYS:=yosys}\n" in text
-    assert text.endswith("$YOSYS -s 'a b.ys'\n$ECPPACK x\n")
+    assert text.endswith("$YOSYS -s 'a b.ys'\n$PYTHON -m 'c d' $NEXTPNR --seed '1 2'\n$ECPPACK x\n")

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
-from vta.bitstream.arrange import Step, arranging_programs, arranging_steps, empty_tables
+from vta.bitstream.arrange import Step, arranging_programs, arranging_steps, place_route_steps, placing_programs
 from vta.bitstream.constraints import constraints_text
 from vta.bitstream.dram import controller_command, generator_settings, read_controller
 from vta.bitstream.ethernet import board_settings, network_command, network_digest
@@ -17,7 +17,6 @@ from vta.bitstream.report import Report, check_cells, read_report
 from vta.bitstream.script import (
     pack_arguments,
     packing_arguments,
-    place_and_route_arguments,
     synthesis_script,
     whole_script,
 )
@@ -123,10 +122,9 @@ def _best_attempt(plan: Plan, build: _Build, stages: Stages, on_stage: Callable[
     def attempt(seed: int) -> _Attempt:
         make_folder(build.directory / f"seed-{seed}")
         seconds = stages.run(build.place_route(seed), on_stage)
-        return _Attempt(seed, seconds, read_report(build.directory / _of_seed(seed, _REPORT), empty))
+        return _Attempt(seed, seconds, read_report(build.directory / _of_seed(seed, _REPORT)))
 
     made: list[_Attempt] = []
-    empty = empty_tables(build.directory / _NETLIST)
     seeds = range(plan.seed, plan.seed + plan.attempts)
     for first in range(0, len(seeds), plan.jobs):
         with ThreadPoolExecutor(plan.jobs) as pool:
@@ -166,7 +164,7 @@ class _Build:
     def system(self) -> Stage:
         """Top module, memory controller, constraints, and the scripts."""
         plan, fpga = self._plan, self._plan.fpga
-        programs = arranging_programs(fpga)
+        programs = arranging_programs(fpga) | placing_programs(fpga)
         outputs = (*self._sources[1:], _PLACES, _SETUP, _SYNTHESIS, _SCRIPT, *programs)
         generators = [self._tools.versions.get("litedram", "") if fpga.dram else ""]
         if plan.network:
@@ -185,6 +183,7 @@ class _Build:
             if plan.network:
                 self._make_network()
             for name, text in written.items():
+                make_folder((self.directory / name).parent)
                 self._write(name, text)
             self._write(_SETUP, json.dumps(setup, indent=2) + "\n")
 
@@ -205,12 +204,10 @@ class _Build:
         """The netlist with registers, memories and multipliers where they are to be."""
         between = f"{_BETWEEN}{PART}"
         steps = self._arranging(f"{_NETLIST}{PART}", between)
-        tools = {"python": self._tools.python, "nextpnr": self._tools.nextpnr}
 
         def run() -> None:
             try:
-                for number, step in enumerate(steps):
-                    self._call([*tools[step.tool], *step.arguments], f"arrange-{number}", "arranging the netlist")
+                self._run_steps(steps, "arrange-{}", "arranging the netlist")
             finally:
                 for path in self.directory.glob(f"*{between}"):
                     if path.name != f"{_NETLIST}{PART}":
@@ -227,20 +224,40 @@ class _Build:
         )
 
     def place_route(self, seed: int) -> Stage:
-        """Where each cell is, how they are joined, and how fast each clock may be.
-
-        One call: a placed netlist that nextpnr reads again routes worse than one that it still holds.
-        """
+        """Where each cell is, how they are joined, and how fast each clock may be."""
         report, result = _of_seed(seed, _REPORT), _of_seed(seed, _ROUTED)
-        arguments = place_and_route_arguments(
-            self._plan.fpga, seed, netlist=_NETLIST, places=_PLACES, report=f"{report}{PART}", result=f"{result}{PART}"
-        )
+        between = f"{_BETWEEN}{PART}"
+        steps = self._placing(seed, f"{report}{PART}", f"{result}{PART}", between)
 
         def run() -> None:
-            self._call([*self._tools.nextpnr, *arguments], f"place_route-{seed}", "place and route")
+            try:
+                self._run_steps(steps, f"place_route-{seed}-{{}}", "place and route")
+            finally:
+                for path in (self.directory / _of_seed(seed, "")).glob(f"*{between}"):
+                    if path.name != f"{_REPORT}{PART}":
+                        path.unlink()
 
-        settings = self._settings_of("nextpnr-ecp5", arguments)
-        return Stage("place_route", str(seed), (_NETLIST, _PLACES), (report, result), settings, run)
+        programs = tuple(placing_programs(self._plan.fpga))
+        settings = self._settings_of("nextpnr-ecp5", [repr(step) for step in steps])
+        return Stage("place_route", str(seed), (_NETLIST, _PLACES, *programs), (report, result), settings, run)
+
+    def _placing(self, seed: int, report: str, result: str, between: str) -> list[Step]:
+        return place_route_steps(
+            self._plan.fpga,
+            seed,
+            netlist=_NETLIST,
+            places=_PLACES,
+            report=report,
+            result=result,
+            folder=_of_seed(seed, ""),
+            between=between,
+        )
+
+    def _run_steps(self, steps: list[Step], log: str, what: str) -> None:
+        tools = {"python": self._tools.python, "nextpnr": self._tools.nextpnr}
+        for number, step in enumerate(steps):
+            inner = [] if step.runs_nextpnr is None else [*self._tools.nextpnr, *step.runs_nextpnr]
+            self._call([*tools[step.tool], *step.arguments, *inner], log.format(number), what)
 
     def pack(self, seed: int) -> Stage:
         """The bitstream."""
@@ -278,17 +295,12 @@ class _Build:
     def _whole_script(self) -> str:
         seed = self._plan.seed
         report, result = _of_seed(seed, _REPORT), _of_seed(seed, _ROUTED)
-        fpga = self._plan.fpga
-        arranging = [(step.tool.upper(), step.arguments) for step in self._arranging(_NETLIST, _BETWEEN)]
+        steps = [*self._arranging(_NETLIST, _BETWEEN), *self._placing(seed, report, result, _BETWEEN)]
         return whole_script(
             (
-                ("YOSYS", ["-q", "-s", _SYNTHESIS]),
-                *arranging,
-                (
-                    "NEXTPNR",
-                    place_and_route_arguments(fpga, seed, netlist=_NETLIST, places=_PLACES, report=report, result=result),
-                ),
-                ("ECPPACK", pack_arguments(result=result, bitstream=self._plan.file)),
+                ("YOSYS", ["-q", "-s", _SYNTHESIS], None),
+                *((step.tool.upper(), step.arguments, step.runs_nextpnr) for step in steps),
+                ("ECPPACK", pack_arguments(result=result, bitstream=self._plan.file), None),
             ),
             _of_seed(seed, ""),
         )

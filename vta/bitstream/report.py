@@ -62,15 +62,14 @@ class Report:
         return min((clock.mhz / clock.wanted_mhz for clock in self.clocks.values()), default=1.0)
 
 
-def read_report(path: Path, empty_tables: int = 0) -> Report:
-    """Read the place-and-route's report, which counts as used what was kept empty, too.
+def read_report(path: Path) -> Report:
+    """Read the place-and-route's report.
 
     Raises `DeviceError` naming the file if it is none.
     """
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         used = {name: int(values["utilization"].get(cell, {"used": 0})["used"]) for name, cell in _USED.items()}
-        used["lut"] -= empty_tables
         clocks = {
             name.removeprefix(_GLOBAL): Clock(round(float(entry["achieved"]), 2), round(float(entry["constraint"]), 2))
             for name, entry in values["fmax"].items()

@@ -11,7 +11,9 @@ from vta.hardware.ecp5.mapping import mapping_steps
 __all__ = [
     "pack_arguments",
     "packing_arguments",
-    "place_and_route_arguments",
+    "placing_arguments",
+    "reading_arguments",
+    "routing_arguments",
     "synthesis_script",
     "whole_script",
 ]
@@ -33,10 +35,19 @@ def synthesis_script(sources: tuple[str, ...], netlist: str, cells: str) -> str:
     return "".join(f"{step}\n" for step in steps)
 
 
-def place_and_route_arguments(fpga: Fpga, seed: int, *, netlist: str, places: str, report: str, result: str) -> list[str]:
-    """Of nextpnr. Clocks that are missed do not stop it: the report has them."""
-    reading = [*packing_arguments(fpga, places), "--json", netlist, "--seed", str(seed)]
-    return [*reading, *_PLACER, *_ROUTER, "--timing-allow-fail", "--report", report, "--textcfg", result]
+def reading_arguments(fpga: Fpga, seed: int, *, places: str, netlist: str) -> list[str]:
+    """Of nextpnr, for a netlist that it is to place, or to route."""
+    return [*packing_arguments(fpga, places), "--json", netlist, "--seed", str(seed)]
+
+
+def placing_arguments() -> list[str]:
+    """Of nextpnr, for how it places."""
+    return list(_PLACER)
+
+
+def routing_arguments() -> list[str]:
+    """Of nextpnr, for how it routes. Clocks that are missed do not stop it: the report has them."""
+    return [*_ROUTER, "--timing-allow-fail"]
 
 
 def packing_arguments(fpga: Fpga, places: str) -> list[str]:
@@ -53,9 +64,15 @@ def _device(fpga: Fpga) -> list[str]:
     return [f"--{fpga.device}", "--package", fpga.package, "--speed", str(fpga.speed)]
 
 
-def whole_script(lines: tuple[tuple[str, list[str]], ...], folder: str) -> str:
-    """A shell script that makes `folder` and runs tools, each given by the variable that may name it and its arguments."""
+def whole_script(lines: tuple[tuple[str, list[str], list[str] | None], ...], folder: str) -> str:
+    """A shell script that makes `folder` and runs tools.
+
+    Each is given by the variable that may name it, its arguments, and those of a call of nextpnr that ends them, if there is one.
+    """
     names = {"YOSYS": "yosys", "PYTHON": "python3", "NEXTPNR": "nextpnr-ecp5", "ECPPACK": "ecppack"}
     head = "".join(f": ${{{variable}:={name}}}\n" for variable, name in names.items())
-    body = "".join(f"${variable} {shlex.join(arguments)}\n" for variable, arguments in lines)
+    body = "".join(
+        f"${variable} {shlex.join(arguments)}{f' $NEXTPNR {shlex.join(inner)}' if inner else ''}\n"
+        for variable, arguments, inner in lines
+    )
     return f'#!/bin/sh\n# Builds the bitstream of this folder.\nset -e\ncd "$(dirname "$0")"\nmkdir -p {folder}\n{head}{body}'
