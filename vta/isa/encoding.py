@@ -181,7 +181,8 @@ def _layouts(hw: HardwareConfig) -> dict[Opcode, _Layout]:
 
 def _numbers(instructions: NDArray[np.void]) -> NDArray[np.int64]:
     """The fields of instructions as columns, the opcode first."""
-    return np.ascontiguousarray(instructions, INSTRUCTION_DTYPE).view(np.int64).reshape(-1, len(INSTRUCTION_DTYPE))
+    columns = INSTRUCTION_DTYPE.itemsize // np.dtype(np.int64).itemsize
+    return np.ascontiguousarray(instructions, INSTRUCTION_DTYPE).view(np.int64).reshape(-1, columns)
 
 
 def _all_in(values: NDArray[np.int64], layout: _Layout) -> bool:

@@ -132,7 +132,7 @@ def _tilings(operator: GemmOperator, kernel: tuple[int, int], buffers: Buffers) 
     out, term = operator.output, operator.main_term
     in_blocks = 1 if term.diagonal and term.pointwise else term.source.blocks
     ci_sizes = [size for size in equal_sizes(in_blocks) if size <= buffers.inp]
-    axes = equal_sizes(out.blocks), equal_sizes(out.height), equal_sizes(out.width), np.array(ci_sizes, np.int64)
+    axes = [np.array(sizes, np.int64) for sizes in (*map(equal_sizes, (out.blocks, out.height, out.width)), ci_sizes)]
     (co, height, width, ci), outer = np.ix_(*axes), np.array([True, False]).reshape(2, 1, 1, 1, 1)
     kh, kw = (np.asarray(size) for size in kernel)
     return TileSizes(tile_co=co, tile_h=height, tile_w=width, tile_ci=ci, tile_kh=kh, tile_kw=kw), outer
