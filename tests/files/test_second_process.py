@@ -101,6 +101,24 @@ print("done")
     assert run(code) == ["done"]
 
 
+def test_the_first_things_can_be_made_before_anything_is_split():
+    code = """
+allow_second_process()
+forks = []
+split = os.fork
+os.fork = lambda: forks.append(1) or split()
+with SecondProcess(alone=3):
+    assert [made(digest, lambda: b"alone") for digest in digests[:3]] == [b"alone"] * 3
+    assert not forks
+    try:
+        assert made(digests[3], lambda: b"fourth") == b"fourth"
+    except Postponed:
+        assert os.getpid() != first
+print("done", len(forks), no_child_is_left())
+"""
+    assert run(code) == ["done", "1", "True"]
+
+
 def test_where_no_process_can_be_made_there_is_one():
     code = """
 allow_second_process()

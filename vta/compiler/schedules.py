@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from vta.config.hardware import HardwareConfig
-from vta.schedule.choose import choose_schedule
+from vta.schedule.kept_choice import kept_choice
 from vta.schedule.schedule import Schedule
 from vta.schedule.source import ScheduleSource
 from vta.tile.gemm_operator import GemmOperator
@@ -26,7 +26,7 @@ class Schedules:
         """The schedule of an operator. Raises `CompileError` if none fits."""
         key = operator.workload_key
         if key not in self._known:
-            choose = choose_schedule if operator.tuned is None else self._source.choose
+            choose = kept_choice if operator.tuned is None else self._source.choose
             self._known[key] = choose(operator, self._hw)
         return self._known[key]
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from vta.compiler.schedules import Schedules
 from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
+from vta.files.second_process import Postponed
 from vta.ir.graph import Node
 from vta.partition.fused.fused_operator import FusedOperator
 from vta.partition.fused.reason import Reason
@@ -43,7 +44,7 @@ class Vetoes:
     """Against everything."""
 
     def __call__(self, fused: FusedOperator) -> Reason | None:
-        """Why `fused` may not or cannot run on VTA."""
+        """Why `fused` may not or cannot run on VTA; None, too, for a schedule that is to be found yet by a second process."""
         if self.all_of_them is not None:
             return self.all_of_them
         if (reason := outside(fused, self.layers)) is not None:
@@ -55,6 +56,8 @@ class Vetoes:
                 operator.check(self.hw)
                 if operator.scheduled is not None:
                     self.schedules.of(operator.scheduled)
+        except Postponed:
+            return None
         except CompileError as error:
             return Reason("does_not_fit", str(error), fused.anchor, advice="larger buffers on the chip")
         return None

@@ -3,7 +3,8 @@
 What is made is named by digests. While a `SecondProcess` is open, the first thing that has to be made splits the process in two.
 The first half makes one thing after the other as it comes to them. The second half runs through the same code with stand-ins to
 learn what will be asked for, then makes that from its end, and sends it. Where both meet, all is made, each thing by one of
-them; what either makes is the same. If the second half does not come about, or dies, the first makes all of it.
+them; what either makes is the same. If the second half does not come about, or dies, the first makes all of it. Where few things
+are to be made, to split takes longer than they do: the first ones can be made before.
 """
 
 from __future__ import annotations
@@ -59,9 +60,10 @@ class SecondProcess:
     Without `allow_second_process`, on a machine with one core, or where OMP_NUM_THREADS is 1, it does nothing.
     """
 
-    def __init__(self, wanted: bool = True) -> None:
-        """With `wanted` false it does nothing either."""
+    def __init__(self, wanted: bool = True, *, alone: int = 0) -> None:
+        """With `wanted` false it does nothing either. The first `alone` things are made before anything is split."""
         self._usable = wanted and can_split()
+        self._alone = alone
         self._child: int | None = None
         self._second = False
         self._jobs: dict[bytes, Callable[[], bytes]] = {}
@@ -85,6 +87,9 @@ class SecondProcess:
 
     def made(self, digest: bytes, make: Callable[[], bytes]) -> bytes:
         """See the function `made`."""
+        if self._usable and self._alone:
+            self._alone -= 1
+            return make()
         if self._usable:
             self._usable = False
             self._split()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from vta.config.hardware import HardwareConfig
+from vta.files.second_process import SecondProcess
 from vta.ir.graph import Graph, Node
 from vta.ir.ops.function import function_of
 from vta.ir.transforms.functions import calls_of_functions
@@ -16,6 +17,9 @@ from vta.partition.vta_patterns import TARGET, composites_of, outlined_for_vta
 from vta.support.dataclass import dataclass
 
 __all__ = ["Partition", "Region", "partition"]
+
+_WORTH_SPLITTING = 6
+"""Schedules that a veto has to find take as long as a second process takes to begin."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +53,8 @@ def partition(graph: Graph, hw: HardwareConfig, veto: Veto = lambda fused: None)
     A region never needs a host operator between its operators: none of its outputs leads through the host back into it. The
     steps are those of users' own tables (`vta.partition.vta_patterns.partition_for_vta`); the operators are found once.
     """
-    operators, reasons = runnable_operators(graph, hw, veto)
+    with SecondProcess(alone=_WORTH_SPLITTING):
+        operators, reasons = runnable_operators(graph, hw, veto)
     merged, became = cut_out_composites(graph, TARGET, composites_of(operators.values()))
     fused_of = {function_of(became[result]).body: fused for result, fused in operators.items()}
     outlined = outlined_for_vta(merged)

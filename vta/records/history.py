@@ -17,7 +17,7 @@ from vta.records.objective import FEWEST_CYCLES, Objective, check_technologies
 from vta.records.region import fitting_choice, ranked_choices, region_identity
 from vta.records.shipped import SHIPPED, ShippedSchedules
 from vta.records.workload import Workload, workload_of
-from vta.schedule.choose import choose_schedule
+from vta.schedule.kept_choice import kept_choice
 from vta.schedule.schedule import Schedule
 from vta.support.shorten import printable
 from vta.tile.gemm_operator import GemmOperator
@@ -90,7 +90,7 @@ class History:
             self.notes[workload.identity] = problem
             instead = "default" if shipped is None else "shipped"
             _LOG.warning("%s: %s: %s; using the %s schedule", source, workload.identity, problem, instead)
-        return shipped or choose_schedule(operator, hw)
+        return shipped or kept_choice(operator, hw)
 
     def choose_region(self, region: RegionOperators, hw: HardwareConfig) -> tuple[Schedule | None, ...] | None:
         """The schedules that were chosen together for this very region on this very target; None if there are none that fit.

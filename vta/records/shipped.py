@@ -17,7 +17,7 @@ from vta.records.knobs import fitting_schedule
 from vta.records.log import Record, line_start, parse_line, target_of
 from vta.records.region import fitting_choice, ranked_choices, region_identity
 from vta.records.workload import Workload, workload_of
-from vta.schedule.choose import choose_schedule
+from vta.schedule.kept_choice import kept_choice
 from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
@@ -42,7 +42,7 @@ class ShippedSchedules:
 
     def choose(self, operator: GemmOperator, hw: HardwareConfig) -> Schedule:
         """The shipped schedule of an operator, or the default one."""
-        return self.find(operator, hw) or choose_schedule(operator, hw)
+        return self.find(operator, hw) or kept_choice(operator, hw)
 
     def choose_region(self, region: RegionOperators, hw: HardwareConfig) -> tuple[Schedule | None, ...] | None:
         """What was chosen for the operators of this very region together; None if nothing was, or it does not fit."""

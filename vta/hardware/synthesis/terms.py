@@ -28,6 +28,7 @@ _FEW_BANKS = 2
 _ENOUGH = 5
 """Reports that terms are fitted to; with fewer, the proportions of another family's terms are taken."""
 _KINDS = ("lut", "ff")
+_HALF_A_CELL = 0.5
 _Terms = NDArray[np.float64]
 
 
@@ -190,8 +191,11 @@ def _fitted(rows: _Terms, found: _Terms) -> _Terms:
 
 
 def _scale(found: _Terms, estimated: _Terms, otherwise: Callable[[], float]) -> float:
-    """The factor of what was estimated that comes nearest to what was found; `otherwise` where either is nothing."""
-    there = (found > 0) & (estimated > 0)
+    """The factor of what was estimated that comes nearest to what was found; `otherwise` where either is nothing.
+
+    Terms that are fitted leave a trace of a cell where there is none: no factor follows from less than half of one.
+    """
+    there = (found > 0) & (estimated >= _HALF_A_CELL)
     if not there.any():
         return otherwise()
     shares = estimated[there] / found[there]
