@@ -65,10 +65,19 @@ class _Sizes:
         return 8 * self.hw.elem_bytes(memory) * banks * (banks.bit_length() - 1)
 
     @property
-    def crossing(self) -> int:
-        """Bits of the accumulator's banks, each times the other rows of a beat of bytes: any of them may go to any bank."""
-        banks = max(1, self.timing.bus_bytes // self.hw.elem_bytes(MemoryType.ACC_8BIT))
-        return 8 * self.hw.elem_bytes(MemoryType.ACC) * banks * (banks - 1)
+    def rows(self) -> int:
+        """Rows of the accumulator in a beat of bytes."""
+        return max(1, self.timing.bus_bytes // self.hw.elem_bytes(MemoryType.ACC_8BIT))
+
+    @property
+    def crossing(self) -> tuple[int, int]:
+        """Of lanes whose rows come several in a beat, each of which may go to any bank: steps of choices, and pairs of rows."""
+        return self.lanes * (self.rows.bit_length() - 1), self.lanes * self.rows * (self.rows - 1) // 2
+
+    @property
+    def copied(self) -> int:
+        """Lanes whose accumulator is there twice."""
+        return self.lanes * (self.fabric.accumulator_banks == 0)
 
     @property
     def requantizing(self) -> int:
@@ -99,7 +108,7 @@ class _Sizes:
 UNITS: Mapping[str, Callable[[_Sizes], tuple[float, ...]]] = {
     "gemm": lambda sizes: (sizes.adders, sizes.lanes, sizes.depthwise),
     "alu": lambda sizes: (sizes.lanes, sizes.requantizing, sizes.split),
-    "acc memory": lambda sizes: (sizes.lanes, sizes.crossing, sizes.banked),
+    "acc memory": lambda sizes: (sizes.lanes, sizes.copied, *sizes.crossing, sizes.banked),
     "uop memory": lambda sizes: (1, sizes.wider),
     "table memory": lambda sizes: (sizes.hw.table_unit, sizes.looking_up),
     "compute": lambda sizes: (1, sizes.lanes, sizes.wider, sizes.hw.requantize_unit, sizes.requantizing, sizes.depthwise),
@@ -145,20 +154,25 @@ class Estimator:
 def left_out_errors(reports: Sequence[SynthesisReport], base: Estimator | None = None) -> dict[str, tuple[float, float]]:
     """How far estimates of LUT and FF are off, as shares of what was found, for each core estimated from all others.
 
-    Those whose options are then not known are left out. The names are those of the bitstreams, with the bus, and whether the core
-    is built for an FPGA that has little.
+    Those whose options are then not known are passed over, and the one that has most rows of the accumulator in a beat, of which
+    nothing else tells. The names are those of the bitstreams, with the bus, and whether the core is built for an FPGA that has
+    little.
     """
     errors = {}
     for report in reports:
         others = [other for other in reports if other is not report]
         estimator = Estimator(others, base)
-        if others and estimator.knows(report.config):
+        if any(_rows(other) >= _rows(report) for other in others) and estimator.knows(report.config):
             found = sum(estimator.logic(report.config, report.timing, report.fabric).values(), Resources())
             total = report.total
             small = ", built small" if report.fabric.split_products or report.fabric.accumulator_banks > _FEW_BANKS else ""
             name = f"{report.config.bitstream}, {report.timing.bus_bits} bits{small}"
             errors[name] = found.lut / total.lut - 1, found.ff / total.ff - 1
     return errors
+
+
+def _rows(report: SynthesisReport) -> int:
+    return _Sizes(report.config, report.timing, report.fabric).rows
 
 
 def _terms(reports: Sequence[SynthesisReport], unit: str, kind: str, base: Estimator | None) -> _Terms:
