@@ -11,7 +11,7 @@ from vta.quantization import QuantizeConfig
     [
         ({"calibration": "entropy"}, "calibration = 'entropy' is unknown; allowed: global_scale, max, percentile, kl, mse"),
         ({"scales": "power2"}, "scales = 'power2' is unknown; allowed: real, power_of_two"),
-        ({"zero_points": "some"}, "zero_points = 'some' is unknown; allowed: none, depthwise, all"),
+        ({"zero_points": "some"}, "zero_points = 'some' is unknown; allowed: measured, none, depthwise, all"),
         ({"percentile": 0.0}, "percentile = 0.0 is out of range; allowed: above 0, to 100"),
         ({"percentile": 101.0}, "percentile = 101.0 is out of range"),
         ({"global_scale": 0.0}, "global_scale = 0.0 is not allowed; it must be positive and finite"),
