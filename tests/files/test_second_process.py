@@ -119,6 +119,21 @@ print("done", len(forks), no_child_is_left())
     assert run(code) == ["done", "1", "True"]
 
 
+@pytest.mark.parametrize("threads", [None, "2"])
+def test_each_half_has_one_thread_as_long_as_there_are_two(threads):
+    code = f"""
+allow_second_process()
+os.environ.update({{}} if {threads!r} is None else {{"OMP_NUM_THREADS": {threads!r}}})
+def make(digest):
+    # The first thing is asked for before anything is split, and made after.
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+    return digest
+assert block(make) == digests
+print("done", os.environ.get("OMP_NUM_THREADS"))
+"""
+    assert run(code) == ["done", str(threads)]
+
+
 def test_where_no_process_can_be_made_there_is_one():
     code = """
 allow_second_process()

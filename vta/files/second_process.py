@@ -26,6 +26,7 @@ _STARTED, _DONE = b"s", b"d"
 _HEAD_BYTES = 1 + _DIGEST_BYTES + 8
 _LONGEST_WAIT = 600.0
 """Seconds that the first half waits for one thing that the second one makes; then it makes that itself."""
+_THREADS = "OMP_NUM_THREADS"
 _MOST_THREADS = 2
 """The main one, and that of a command's progress, which holds no lock for long that the second half needs."""
 
@@ -66,6 +67,7 @@ class SecondProcess:
         self._alone = alone
         self._child: int | None = None
         self._second = False
+        self._threads: str | None = None
         self._jobs: dict[bytes, Callable[[], bytes]] = {}
         self._reader = self._writer = -1
         self._received = bytearray()
@@ -120,9 +122,11 @@ class SecondProcess:
         if child == 0:
             self._second = True
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.environ["OMP_NUM_THREADS"] = "1"
         else:
             self._child = child
+            self._threads = os.environ.get(_THREADS)
+        # Each half has a core of its own, and no use for threads.
+        os.environ[_THREADS] = "1"
         self._reader, unused_writer = to_child if child == 0 else from_child
         unused_reader, self._writer = from_child if child == 0 else to_child
         os.close(unused_writer)
@@ -186,6 +190,10 @@ class SecondProcess:
         if self._second or self._child is None:
             return
         child, self._child = self._child, None
+        if self._threads is None:
+            os.environ.pop(_THREADS, None)
+        else:
+            os.environ[_THREADS] = self._threads
         os.close(self._reader)
         os.close(self._writer)
         self._reader = self._writer = -1
@@ -196,6 +204,6 @@ class SecondProcess:
 
 def can_split() -> bool:
     """Whether this process may be split: others than Linux have no `fork`, or libraries that do not live through one."""
-    if not _Now.allowed or sys.platform != "linux" or os.environ.get("OMP_NUM_THREADS") == "1":
+    if not _Now.allowed or sys.platform != "linux" or os.environ.get(_THREADS) == "1":
         return False
     return len(os.sched_getaffinity(0)) > 1 and threading.active_count() <= _MOST_THREADS
