@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import Problem, UnsupportedNodeError, faults_of, unsupported_nodes
-from vta.frontend._files import read_bytes
 from vta.frontend.onnx.converters import CONVERTERS
 from vta.frontend.onnx.dynamic import with_real_products
 from vta.frontend.onnx.external import check_external
 from vta.frontend.onnx.inputs import fixed_inputs, model_inputs
 from vta.frontend.onnx.known import evaluated
+from vta.frontend.onnx.large_file import load_model
 from vta.frontend.onnx.operation import Operation
 from vta.frontend.onnx.structure import IndexedNode, inlined, kind_of, layer_name, names_read, nodes_in_order, sorted_nodes
 from vta.frontend.onnx.tensors import WIDENED, declared_dtype, tensor_array
@@ -49,7 +49,7 @@ def load_onnx(
 ) -> Graph:
     """Return the graph of an `.onnx` file; see `import_onnx`."""
     try:
-        model = onnx.load_model_from_string(read_bytes(path))
+        model = load_model(path)
     except (DecodeError, ValueError) as error:
         raise ImportModelError(f"{path}: not an ONNX file, or truncated: {error}") from None
     check_external(model, path)
