@@ -18,7 +18,7 @@ from vta.host.loop.expression import Load, binary, cast, const, index, load, map
 from vta.host.loop.interpret import evaluate_kernel
 from vta.host.loop.lower import lower
 from vta.host.loop.schedule import scheduled
-from vta.host.loop.steps import Bind, ComputeAt, Dot, Reorder, Split, Transpose, Vectorize
+from vta.host.loop.steps import Bind, ComputeAt, Dot, Fuse, Reorder, Split, Transpose, Vectorize
 from vta.host.processors import CpuTarget
 
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
@@ -204,6 +204,16 @@ def test_every_second_element_of_a_row(dtype, lanes):
     axes = axes_of({"i": lanes})
     stage = Stage(Buffer("y", (lanes,), dtype), axes, load(data, [binary("mul", axes[0].var, index(2))]))
     got, want = run(Kernel("thinned", (data,), (stage,)), (Vectorize("y", "i"),))
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 2), (2, 3), (3, 4), (4, 1)])
+@pytest.mark.parametrize("first", ["x", "y"])
+def test_lanes_of_two_loops_that_were_fused(rows, columns, first):
+    kernel = relu_of(convolution(rows=rows, columns=columns, outputs=1))
+    second = "y" if first == "x" else "x"
+    fused = (Fuse("relu", first, second, "fused"), Vectorize("relu", "fused", whole=False))
+    got, want = run(kernel, (Reorder("relu", ("o", first, second)), *fused))
     np.testing.assert_array_equal(got, want)
 
 

@@ -18,7 +18,7 @@ from vta.host.loop.affine import Affine, affine_of, flat_position, step_along
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, loads, walk
-from vta.host.loop.nest import Barrier, Block, Function, If, Let, Loop, Program, Statement, Store, buffers_of
+from vta.host.loop.nest import Barrier, Block, Function, If, Let, Loop, Program, Statement, Store, buffers_of, with_values
 from vta.host.processors import CpuTarget
 from vta.support.dataclass import dataclass
 
@@ -134,6 +134,9 @@ class _Emitter:
                 self.store(statement)
             case Loop():
                 self.loop(statement)
+            case Let(variable, value, body) if self.depends(value):
+                # Where lanes lie in memory is seen from the variable of the lanes alone.
+                self.statement(with_values(body, {variable: value}))
             case Let(variable, value, body):
                 with self.named(variable, self.value(value)):
                     self.statement(body)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.expression import Expr, loads
+from vta.host.loop.expression import Expr, loads, substitute
 from vta.support.dataclass import dataclass
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "buffers_of",
     "is_thread",
     "stores_of",
+    "with_values",
 ]
 
 THREADS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z")
@@ -103,6 +106,25 @@ def buffers_of(statement: Statement) -> set[Buffer]:
             return {buffer for item in statements for buffer in buffers_of(item)}
         case Barrier():
             return set()
+
+
+def with_values(statement: Statement, values: Mapping[str, Expr]) -> Statement:
+    """The statement with expressions in place of some variables."""
+    match statement:
+        case Store(indices=indices, value=value):
+            places = tuple(substitute(index, values) for index in indices)
+            return replace(statement, indices=places, value=substitute(value, values))
+        case Loop(body=body, limit=limit):
+            fewer = None if limit is None else substitute(limit, values)
+            return replace(statement, body=with_values(body, values), limit=fewer)
+        case Let(value=value, body=body):
+            return replace(statement, value=substitute(value, values), body=with_values(body, values))
+        case If(condition, body):
+            return If(substitute(condition, values), with_values(body, values))
+        case Block(statements):
+            return Block(tuple(with_values(item, values) for item in statements))
+        case Barrier():
+            return statement
 
 
 def stores_of(statement: Statement, times: int = 1) -> tuple[int, int]:
