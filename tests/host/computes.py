@@ -65,8 +65,10 @@ def schedules(draw, kernel: Kernel) -> list[Step]:
         steps += draw(loop_steps(scheduled(kernel, steps).orders[stage.name], stage.name))
     state = scheduled(kernel, steps)
     for stage, reader in pairwise(state.kernel.stages):
-        if draw(st.booleans()):
-            steps.append(ComputeAt(stage.name, reader.name, draw(st.sampled_from(state.orders[reader.name].loops))))
+        order = state.orders[reader.name]
+        places = [loop for loop in order.loops if order.kind(loop) != "vectorized"]
+        if places and draw(st.booleans()):
+            steps.append(ComputeAt(stage.name, reader.name, draw(st.sampled_from(places))))
     return steps
 
 

@@ -118,6 +118,10 @@ ILLEGAL = {
         [Cache("sums", "t"), Cache("t", "u"), ComputeAt("t", "sums", "y"), ComputeAt("u", "sums", "x")],
         "further inside than t",
     ),
+    "a stage inside of a vector": (
+        [Cache("sums", "t"), Vectorize("sums", "o"), ComputeAt("t", "sums", "o")],
+        "lanes have no copies of it",
+    ),
     "a turned loop without a vectorized one": ([Transpose("sums", "o")], "around a vectorized one"),
     "a turned reduction": (
         [Reorder("sums", ("kh", "kw", "c", "y", "x", "o")), Transpose("sums", "x"), Vectorize("sums", "o")],

@@ -135,6 +135,9 @@ _KINDS: dict[type, LoopKind] = {
     Unroll: "unrolled", Vectorize: "vectorized", Transpose: "transposed", Parallel: "parallel", Dot: "dot",
 }  # fmt: skip
 
+_LANES = ("vectorized", "transposed")
+"""Loops all of whose turns run at once."""
+
 
 def _whole_axis(stage: Stage, step: Step) -> str:
     """The axis of a stage that a step wants whole; "" if it does not."""
@@ -335,6 +338,9 @@ def _check_attached(state: Scheduled, stage: Stage, place: ComputeAt) -> None:
     loops = state.orders[place.reader].loops
     if place.loop not in loops:
         raise LoopError(f"{stage.name} is computed at {place.loop}, which {place.reader} has no more")
+    kind = state.orders[place.reader].kind(place.loop)
+    if kind in _LANES:
+        raise LoopError(f"{stage.name} is computed at {place.loop}, which is {kind}: lanes have no copies of it")
     readers = state.kernel.readers(stage)
     if not readers:
         raise LoopError(f"{stage.name} is computed inside {place.reader}, but nothing reads it")
