@@ -1,32 +1,16 @@
 """A call in a copy of the process: what it returns, and nothing where it fails, is stopped or takes too long."""
 
-import os
-import subprocess
-import sys
+from tests.split_processes import run_program
 
 START = """
-import os, signal, sys
+import signal, sys
 from vta.files import second_process
 from vta.files.forked_call import ForkedCall
-from vta.files.second_process import allow_second_process
-os.sched_getaffinity = lambda pid: {0, 1}
-first = os.getpid()
-
-def no_child_is_left():
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return True
-    return False
 """
 
 
 def run(code):
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    command = [sys.executable, "-c", START + code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    return run_program(START + code)
 
 
 def test_the_result_is_that_of_the_function():

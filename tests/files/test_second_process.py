@@ -1,17 +1,13 @@
 """A second process makes some of what the first one asks for, and nothing depends on whether it does."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
+from tests.split_processes import run_program
+
 START = """
-import os, select, sys
+import select, sys
 from vta.files import second_process
-from vta.files.second_process import Postponed, SecondProcess, allow_second_process, made
-os.sched_getaffinity = lambda pid: {0, 1}
-first = os.getpid()
+from vta.files.second_process import Postponed, SecondProcess, made
 digests = [bytes([number]) * 32 for number in range(8)]
 reader, writer = os.pipe()
 
@@ -24,23 +20,11 @@ def block(make, wanted=True):
             except Postponed:
                 found.append(None)
     return found
-
-def no_child_is_left():
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return True
-    return False
 """
 
 
 def run(code):
-    # With OMP_NUM_THREADS=1, as a machine of one's own may set it, nothing is split.
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    command = [sys.executable, "-c", START + code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    return run_program(START + code)
 
 
 def test_each_half_makes_some():
