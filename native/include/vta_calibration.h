@@ -1,5 +1,5 @@
-/* Takes in what layers meet on calibration data: magnitudes of values, and how the values under a kernel vary together; and rounds
-   weights by it.
+/* Computes layers on calibration data, and takes in what they meet: magnitudes of values, and how the values under a kernel vary
+   together; and rounds weights by it.
 
    Results do not depend on the processor: products are added up one after the other, each rounded once. */
 #ifndef VTA_CALIBRATION_H
@@ -10,6 +10,34 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* A convolution of float data, (images, groups * channels, height, width), with weights of
+   (groups * outputs, channels, kernel_height, kernel_width). */
+typedef struct {
+  int64_t images;
+  int64_t groups;
+  int64_t channels; /* of a group */
+  int64_t outputs;  /* of a group */
+  int64_t height;
+  int64_t width;
+  int64_t kernel_height;
+  int64_t kernel_width;
+  int64_t stride_height;
+  int64_t stride_width;
+  int64_t dilation_height;
+  int64_t dilation_width;
+  int64_t top; /* zeros around the data */
+  int64_t left;
+  int64_t bottom;
+  int64_t right;
+  int64_t out_height;
+  int64_t out_width;
+} vta_convolution;
+
+/* Convolves into `out`, (images, groups * outputs, out_height, out_width). The products of an output are added in the order of its
+   weights; of more than 448 so many at a time, and what is left of at most 895 in two halves, the larger one first.
+   Returns VTA_DONE, or VTA_FAILED without memory. */
+int vta_convolve(const vta_convolution *convolution, const float *data, const float *weights, float *out);
 
 enum { VTA_HISTOGRAM_BINS = 2048 };
 

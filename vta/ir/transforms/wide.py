@@ -13,11 +13,13 @@ from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node
 from vta.ir.transforms.batch import batch_size
 
-__all__ = ["WideObserver", "evaluate_alike", "samples_at_once"]
+__all__ = ["Compute", "WideObserver", "evaluate_alike", "samples_at_once"]
 
 Array = NDArray[Any]
 WideObserver = Callable[[Node, Array], None]
 """Called with a node of the narrow graph and its values, those of all batches along the first axis."""
+Compute = Callable[[Node, list[Array]], Array]
+"""Gives the value of one call for those of its inputs."""
 
 _WORKING_BYTES = 8 << 20
 _MOST_BATCHES = 256
@@ -52,10 +54,16 @@ _SAMPLE_BY_SAMPLE = frozenset(
 there are: products of matrices on their rows, sums on how values lie in memory."""
 
 
-def evaluate_alike(graph: Graph, wide: Graph, inputs: Mapping[str, Array], observe: WideObserver | None = None) -> list[Array]:
+def evaluate_alike(
+    graph: Graph,
+    wide: Graph,
+    inputs: Mapping[str, Array],
+    observe: WideObserver | None = None,
+    compute: Compute = evaluate_node,
+) -> list[Array]:
     """Evaluate `wide`, made of `graph` by `with_batch`, with the bits that `graph` gives one batch after the other.
 
-    Raises `GraphError` for wrong inputs.
+    `compute` must give for each sample what it gives for one where `evaluate_node` does. Raises `GraphError` for wrong inputs.
     """
     given = check_inputs(wide, inputs)
     pairs = list(zip(graph.nodes(), wide.nodes(), strict=True))
@@ -63,7 +71,7 @@ def evaluate_alike(graph: Graph, wide: Graph, inputs: Mapping[str, Array], obser
     last_use |= dict.fromkeys(wide.outputs, len(pairs))
     values: dict[Node, Array] = {}
     for index, (narrow, node) in enumerate(pairs):
-        values[node] = _value(narrow, node, given, values)
+        values[node] = _value(narrow, node, given, values, compute)
         if observe is not None:
             observe(narrow, values[node])
         for source in node.inputs:
@@ -78,22 +86,24 @@ def samples_at_once(graph: Graph) -> int:
     return max(1, min(_MOST_BATCHES, _WORKING_BYTES // (9 * largest))) * batch_size(graph)
 
 
-def _value(narrow: Node, node: Node, given: Mapping[Node, Array], values: Mapping[Node, Array]) -> Array:
+def _value(
+    narrow: Node, node: Node, given: Mapping[Node, Array], values: Mapping[Node, Array], compute: Compute
+) -> Array:
     if node.op == ops.INPUT:
         return given[node]
     if node.op == ops.CONSTANT:
         assert node.value is not None
         return node.value
     if node is narrow or node.op in _SAMPLE_BY_SAMPLE or not _touches_floats(node):
-        return evaluate_node(node, [values[source] for source in node.inputs])
-    return _in_parts(narrow, node, values)
+        return compute(node, [values[source] for source in node.inputs])
+    return _in_parts(narrow, node, values, compute)
 
 
 def _touches_floats(node: Node) -> bool:
     return any(value.dtype.startswith("float") for value in (node, *node.inputs))
 
 
-def _in_parts(narrow: Node, node: Node, values: Mapping[Node, Array]) -> Array:
+def _in_parts(narrow: Node, node: Node, values: Mapping[Node, Array], compute: Compute) -> Array:
     size, total = narrow.shape[0], node.shape[0]
     parts = []
     for start in range(0, total, size):
@@ -101,5 +111,5 @@ def _in_parts(narrow: Node, node: Node, values: Mapping[Node, Array]) -> Array:
             values[wide_source][start : start + size] if wide_source is not source else values[wide_source]
             for source, wide_source in zip(narrow.inputs, node.inputs, strict=True)
         ]
-        parts.append(evaluate_node(narrow, arrays))
+        parts.append(compute(narrow, arrays))
     return np.concatenate(parts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -94,6 +93,10 @@ class ChannelMeans:
         self._sums: dict[Node, Array] = {node: np.zeros(node.shape[1]) for node in nodes}
         self._counts = dict.fromkeys(self._sums, 0)
 
+    def sees(self, node: Node) -> bool:
+        """Whether the means of a node are wanted."""
+        return node in self._sums
+
     def expect(self, order: Sequence[Node], batches: int) -> None:
         """Means do not depend on what comes together."""
 
@@ -123,20 +126,23 @@ def calibrate(
 
     Of those that are `unsigned` the lowest level is zero.
     `observers` see every value on the way. The range of a value that is infinite somewhere, as masks are, is infinite.
-    Only some batches and one histogram for each value are in memory at a time. Raises `CompileError` naming the layer of an
+    Beside the batches some values and one histogram for each are in memory at a time. Raises `CompileError` naming the layer of an
     observed value that is not a number.
     """
     wanted = [n for n in graph.nodes() if n.op != ops.CONSTANT and n.dtype == "float32"] if observed is None else list(observed)
     if config.calibration == "global_scale":
         return dict.fromkeys(wanted, config.global_scale)
     seen = _Ranges(wanted)
-    number = count(1)
+    done: list[Mapping[str, Array]] = []
     with np.errstate(all="ignore"):
         for together in observed_batches(graph, batches, [seen, *observers]):
-            seen.check(graph, together)
-            for _, done in zip(together, number, strict=False):
+            for batch in together:
+                done.append(batch)
                 if progress is not None:
-                    progress(done)
+                    progress(len(done))
+            if seen.no_numbers:
+                break
+        seen.check(graph, done)
     return seen.values(config, unsigned)
 
 
@@ -146,7 +152,12 @@ class _Ranges:
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._histograms = {node: Histogram() for node in nodes}
         self._unbounded: set[Node] = set()
-        self._no_numbers: list[Node] = []
+        self.no_numbers: list[Node] = []
+        """Those of which a value was none."""
+
+    def sees(self, node: Node) -> bool:
+        """Whether the range of a node is wanted."""
+        return node in self._histograms
 
     def expect(self, order: Sequence[Node], batches: int) -> None:
         """Counts do not depend on what comes together."""
@@ -156,13 +167,13 @@ class _Ranges:
         if node in self._histograms:
             largest = self._histograms[node].add(value, batches)
             if np.isnan(largest):
-                self._no_numbers.append(node)
+                self.no_numbers.append(node)
             elif np.isinf(largest):
                 self._unbounded.add(node)
 
     def check(self, graph: Graph, batches: Sequence[Mapping[str, Array]]) -> None:
         """Raise `CompileError` naming the first value of the first of some batches that is not a number, if one was added."""
-        for batch in batches if self._no_numbers else ():
+        for batch in batches if self.no_numbers else ():
             for node, value in walk(graph, batch):
                 if node in self._histograms and np.isnan(value).any():
                     raise CompileError(f"layer {node.name!r}: {node.op} gives nan on the calibration data{_infinities(batch)}")

@@ -66,6 +66,10 @@ class PatchMoments:
         self._places: dict[Node, list[Array]] = {}
         """Of products that are still to be met, those of each batch."""
 
+    def sees(self, node: Node) -> bool:
+        """Whether a layer whose moments are wanted reads a node."""
+        return node in self._readers
+
     def expect(self, order: Sequence[Node], batches: int) -> None:
         """Draw the places of so many batches, whose values come in wide; one batch after the other, its nodes in `order`."""
         for _ in range(batches):

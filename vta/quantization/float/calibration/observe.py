@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from typing import Any, Protocol
@@ -13,9 +14,9 @@ from numpy.typing import NDArray
 from vta.errors import GraphError
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
-from vta.ir.interpreter import evaluate
 from vta.ir.transforms.batch import batch_size, with_batch
 from vta.ir.transforms.wide import evaluate_alike, samples_at_once
+from vta.quantization.float.calibration.values import value_of
 from vta.support.beside import Beside
 
 __all__ = ["Observer", "observed_batches", "outputs_of_batches"]
@@ -27,6 +28,9 @@ _MOST_TOGETHER = 32
 class Observer(Protocol):
     """Sees the values of nodes, on one thread or another. What it finds does not depend on how many batches come together."""
 
+    def sees(self, node: Node) -> bool:
+        """Whether it has a use for the values of a node; others need not be shown."""
+
     def expect(self, order: Sequence[Node], batches: int) -> None:
         """Called before so many batches come, with the nodes in the order in which one batch has them."""
 
@@ -37,57 +41,58 @@ class Observer(Protocol):
 def observed_batches(
     graph: Graph, batches: Iterable[Mapping[str, Array]], observers: Sequence[Observer]
 ) -> Iterator[list[Mapping[str, Array]]]:
-    """Show `observers` the values of all nodes; yields the batches that were seen together, after each time.
+    """Show `observers` the values of all nodes; yields the batches that were computed together, after each time.
 
-    They see what each batch gives by itself, to the bit. Raises `GraphError` for wrong inputs.
+    They see what each batch gives by itself, to the bit: each observer on a thread of its own, in order, and all of it by the end
+    of the last batch. Raises `GraphError` for wrong inputs.
     """
     order = graph.nodes()
     wide = _Widened(graph)
     pending = iter(batches)
-    while together := list(islice(pending, wide.most)):
-        count = len(together)
-        for observer in observers:
-            observer.expect(order, count)
-        with Beside() as beside:
-            show = partial(_show_beside, beside, observers, count)
-            if count == 1:
-                evaluate(graph, together[0], show)
-            else:
-                evaluate_alike(graph, wide.graph_of(count), _joined(together), show)
-        yield together
+    with ExitStack() as stack:
+        shown = [(observer, stack.enter_context(Beside())) for observer in observers]
+        while together := list(islice(pending, wide.most)):
+            count = len(together)
+            for observer, beside in shown:
+                beside.do(partial(observer.expect, order, count))
+            evaluate_alike(graph, wide.graph_of(count), _joined(together), partial(_show, shown, count), value_of)
+            yield together
 
 
 def outputs_of_batches(graph: Graph, batches: Sequence[Mapping[str, Array]]) -> list[Array]:
     """The outputs of a graph for some batches, along an axis before those of one: the bits that each gives by itself."""
     wide = _Widened(graph)
     if wide.most < len(batches):
-        found = [evaluate(graph, batch) for batch in batches]
+        found = [evaluate_alike(graph, graph, batch, compute=value_of) for batch in batches]
         return [np.stack(values) for values in zip(*found, strict=True)]
-    values = evaluate_alike(graph, wide.graph_of(len(batches)), _joined(batches))
+    values = evaluate_alike(graph, wide.graph_of(len(batches)), _joined(batches), compute=value_of)
     pairs = zip(graph.outputs, values, strict=True)
     return [_of_all(node, value, len(batches)).reshape(len(batches), *node.shape) for node, value in pairs]
 
 
-def _joined(batches: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+def _joined(batches: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
+    if len(batches) == 1:
+        return batches[0]
     return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
 
 
-def _show_beside(beside: Beside, observers: Sequence[Observer], batches: int, node: Node, value: Array) -> None:
+def _show(shown: Sequence[tuple[Observer, Beside]], batches: int, node: Node, value: Array) -> None:
     """Show what may be computed from while others look at it: no value changes."""
-    beside.do(lambda: _show(observers, node, value, batches))
+    for observer, beside in shown:
+        if observer.sees(node):
+            beside.do(partial(_add, observer, node, value, batches))
+
+
+def _add(observer: Observer, node: Node, value: Array, batches: int) -> None:
+    shown = value if node.op == ops.CONSTANT or batches == 1 else _of_all(node, value, batches)
+    # Threads have states of their own.
+    with np.errstate(all="ignore"):
+        observer.add(node, shown, batches)
 
 
 def _of_all(node: Node, value: Array, batches: int) -> Array:
     """The values of all batches; one that is the same for all stands there as often."""
     return np.broadcast_to(value, (batches, *value.shape)).reshape(-1, *value.shape[1:]) if value.shape == node.shape else value
-
-
-def _show(observers: Sequence[Observer], node: Node, value: Array, batches: int) -> None:
-    shown = value if node.op == ops.CONSTANT or batches == 1 else _of_all(node, value, batches)
-    # Threads have states of their own.
-    with np.errstate(all="ignore"):
-        for observer in observers:
-            observer.add(node, shown, batches)
 
 
 class _Widened:
@@ -101,6 +106,8 @@ class _Widened:
 
     def graph_of(self, batches: int) -> Graph:
         """The graph that takes so many."""
+        if batches == 1:
+            return self.graph
         if batches not in self._made:
             self._made[batches] = with_batch(self.graph, batches * batch_size(self.graph))
         return self._made[batches]

@@ -1,0 +1,242 @@
+// Convolutions of floats, as products of weights with what lies under them.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "vta_calibration.h"
+#include "vta_common.h"
+
+namespace {
+
+// Outputs and places that are computed together.
+constexpr int64_t kHigh = 8, kWide = 32, kHalf = kWide / 2;
+// Products that are added up at once; of longer sums so many after the other, and the rest as two halves.
+constexpr int64_t kMost = 448;
+
+// Places of a tile that lie beside each other in a row of the data.
+struct Run {
+  int64_t from;
+  int64_t to;
+  int64_t places;
+};
+
+struct Runs {
+  std::array<Run, kWide> of{};
+  size_t count = 0;
+};
+
+int64_t values_of(const vta_convolution& c) { return c.channels * c.kernel_height * c.kernel_width; }
+
+int64_t padded_height(const vta_convolution& c) { return c.top + c.height + c.bottom; }
+
+int64_t padded_width(const vta_convolution& c) { return c.left + c.width + c.right; }
+
+int64_t next_sum(int64_t left) {
+  if (left >= 2 * kMost) return kMost;
+  return left > kMost ? (left + 1) / 2 : left;
+}
+
+// The weights of `kHigh` outputs side by side, zeros behind the last output of a group.
+void pack_weights(const vta_convolution& c, const float* weights, float* packed) {
+  const int64_t values = values_of(c);
+  for (int64_t group = 0; group < c.groups; ++group, weights += c.outputs * values) {
+    for (int64_t first = 0; first < c.outputs; first += kHigh) {
+      for (int64_t at = 0; at < values; ++at) {
+        for (int64_t row = first; row < first + kHigh; ++row) *packed++ = row < c.outputs ? weights[row * values + at] : 0.0F;
+      }
+    }
+  }
+}
+
+void pad(const vta_convolution& c, const float* data, float* padded) {
+  const int64_t width = padded_width(c);
+  for (int64_t channel = 0; channel < c.channels; ++channel) {
+    float* plane = padded + channel * padded_height(c) * width + c.top * width + c.left;
+    for (int64_t y = 0; y < c.height; ++y, data += c.width) std::copy(data, data + c.width, plane + y * width);
+  }
+}
+
+Runs runs_of(const vta_convolution& c, int64_t first, int64_t places) {
+  Runs runs;
+  int64_t y = first / c.out_width, x = first % c.out_width;
+  for (int64_t done = 0; done < places; ++y, x = 0) {
+    const int64_t some = std::min(c.out_width - x, places - done);
+    runs.of[runs.count++] = {y * c.stride_height * padded_width(c) + x * c.stride_width, done, some};
+    done += some;
+  }
+  return runs;
+}
+
+template <int64_t kPlaces>
+void copy_beside(const float* from, float* to) {
+  for (int64_t at = 0; at < kPlaces; ++at) to[at] = from[at];
+}
+
+void copy_run(const float* from, int64_t places, int64_t stride, float* to) {
+  if (stride == 1) {
+    for (; places >= kWide; places -= kWide, from += kWide, to += kWide) copy_beside<kWide>(from, to);
+    for (; places >= 16; places -= 16, from += 16, to += 16) copy_beside<16>(from, to);
+    for (; places >= 4; places -= 4, from += 4, to += 4) copy_beside<4>(from, to);
+  }
+  for (int64_t at = 0; at < places; ++at) to[at] = from[at * stride];
+}
+
+// What each weight meets at the places of a tile: a row of `kWide` for each.
+void gather(const vta_convolution& c, const float* planes, const Runs& runs, float* rows) {
+  for (int64_t channel = 0; channel < c.channels; ++channel, planes += padded_height(c) * padded_width(c)) {
+    for (int64_t i = 0; i < c.kernel_height; ++i) {
+      for (int64_t j = 0; j < c.kernel_width; ++j, rows += kWide) {
+        const float* corner = planes + i * c.dilation_height * padded_width(c) + j * c.dilation_width;
+        for (size_t at = 0; at < runs.count; ++at) {
+          const Run& run = runs.of[at];
+          copy_run(corner + run.from, run.places, c.stride_width, rows + run.to);
+        }
+      }
+    }
+  }
+}
+
+// Where a tile finds what weights meet: that of weight k, at the first and the second half of its places, lies `offsets[k]` on.
+struct Tile {
+  const float* first;
+  const float* second;
+  const int64_t* offsets;
+  int64_t places;
+};
+
+// Forced inline, so that it is compiled for the vector unit of its caller.
+__attribute__((always_inline)) inline void multiply_tile(const float* weights, const Tile& tile, int64_t values,
+                                                         float (&totals)[kHigh][kWide]) {
+  for (int64_t done = 0, k = 0; done < values; done = k) {
+    const int64_t end = done + next_sum(values - done);
+    float sums[kHigh][kWide] = {};
+    for (; k < end; ++k, weights += kHigh) {
+      float under[kWide];
+      std::memcpy(under, tile.first + tile.offsets[k], sizeof under / 2);
+      std::memcpy(under + kHalf, tile.second + tile.offsets[k], sizeof under / 2);
+      for (int64_t a = 0; a < kHigh; ++a) {
+        for (int64_t b = 0; b < kWide; ++b) sums[a][b] = std::fma(weights[a], under[b], sums[a][b]);
+      }
+    }
+    for (int64_t a = 0; a < kHigh; ++a) {
+      for (int64_t b = 0; b < kWide; ++b) totals[a][b] = done == 0 ? sums[a][b] : totals[a][b] + sums[a][b];
+    }
+  }
+}
+
+// All outputs of a group at the places of a tile.
+__attribute__((always_inline)) inline void multiply_all(const vta_convolution& c, const float* weights, const Tile& tile,
+                                                        float* out) {
+  const int64_t values = values_of(c), positions = c.out_height * c.out_width;
+  for (int64_t first = 0; first < c.outputs; first += kHigh, weights += kHigh * values) {
+    float totals[kHigh][kWide];
+    multiply_tile(weights, tile, values, totals);
+    for (int64_t a = 0; a < std::min(kHigh, c.outputs - first); ++a) {
+      std::copy(totals[a], totals[a] + tile.places, out + (first + a) * positions);
+    }
+  }
+}
+
+using Multiply = void (*)(const vta_convolution& c, const float* weights, const Tile& tile, float* out);
+
+void multiply_plain(const vta_convolution& c, const float* weights, const Tile& tile, float* out) {
+  multiply_all(c, weights, tile, out);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"))) void multiply_avx2(const vta_convolution& c, const float* weights, const Tile& tile,
+                                                       float* out) {
+  multiply_all(c, weights, tile, out);
+}
+#if defined(__clang__)
+__attribute__((target("avx512f")))
+#else
+__attribute__((target("avx512f,prefer-vector-width=512")))
+#endif
+void multiply_avx512(const vta_convolution& c, const float* weights, const Tile& tile, float* out) {
+  multiply_all(c, weights, tile, out);
+}
+#endif
+
+Multiply best_multiply() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return multiply_avx512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_avx2;
+#endif
+  return multiply_plain;
+}
+
+// A convolution that looks at single places takes all of them for one row.
+vta_convolution flattened(const vta_convolution& given) {
+  vta_convolution c = given;
+  const bool single = c.kernel_height == 1 && c.kernel_width == 1 && c.stride_height == 1 && c.stride_width == 1;
+  if (single && padded_height(c) == c.height && padded_width(c) == c.width) {
+    c.width = c.out_width = c.height * c.width;
+    c.height = c.out_height = 1;
+  }
+  return c;
+}
+
+// Where what each weight meets lies in the data of a group; or in rows that were gathered.
+std::vector<int64_t> offsets_of(const vta_convolution& c, bool gathered) {
+  std::vector<int64_t> offsets;
+  offsets.reserve(static_cast<size_t>(values_of(c)));
+  const int64_t width = padded_width(c), plane = padded_height(c) * width;
+  for (int64_t channel = 0; channel < c.channels; ++channel) {
+    for (int64_t i = 0; i < c.kernel_height; ++i) {
+      for (int64_t j = 0; j < c.kernel_width; ++j) {
+        const int64_t place = channel * plane + i * c.dilation_height * width + j * c.dilation_width;
+        offsets.push_back(gathered ? static_cast<int64_t>(offsets.size()) * kWide : place);
+      }
+    }
+  }
+  return offsets;
+}
+
+// Whether each half of a tile lies in a row of the data as it is.
+bool has_rows(const vta_convolution& c) {
+  return c.stride_width == 1 && c.out_width % kHalf == 0 && c.out_height * c.out_width % kWide == 0;
+}
+
+int64_t corner(const vta_convolution& c, int64_t place) {
+  return place / c.out_width * c.stride_height * padded_width(c) + place % c.out_width * c.stride_width;
+}
+
+}  // namespace
+
+int vta_convolve(const vta_convolution* convolution, const float* data, const float* weights, float* out) {
+  const vta_convolution c = flattened(*convolution);
+  const int64_t values = values_of(c), positions = c.out_height * c.out_width, plane = c.height * c.width;
+  const int64_t group_weights = (c.outputs + kHigh - 1) / kHigh * kHigh * values;
+  const bool is_padded = padded_height(c) != c.height || padded_width(c) != c.width, gathered = !has_rows(c);
+  const Multiply multiply = best_multiply();
+  try {
+    const std::vector<int64_t> offsets = offsets_of(c, gathered);
+    std::vector<float> packed(static_cast<size_t>(c.groups * group_weights));
+    std::vector<float> rows(static_cast<size_t>(gathered ? values * kWide : 0));
+    // What lies around the data stays zero.
+    std::vector<float> padded(static_cast<size_t>(is_padded ? c.channels * padded_height(c) * padded_width(c) : 0));
+    pack_weights(c, weights, packed.data());
+    for (int64_t part = 0; part < c.images * c.groups; ++part, data += c.channels * plane, out += c.outputs * positions) {
+      if (is_padded) pad(c, data, padded.data());
+      const float* planes = is_padded ? padded.data() : data;
+      for (int64_t at = 0; at < positions; at += kWide) {
+        Tile tile{rows.data(), rows.data() + kHalf, offsets.data(), std::min(kWide, positions - at)};
+        if (gathered) {
+          gather(c, planes, runs_of(c, at, tile.places), rows.data());
+        } else {
+          tile.first = planes + corner(c, at);
+          tile.second = planes + corner(c, at + kHalf);
+        }
+        multiply(c, packed.data() + part % c.groups * group_weights, tile, out + at);
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    return VTA_FAILED;
+  }
+  return VTA_DONE;
+}
