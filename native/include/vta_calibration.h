@@ -83,6 +83,12 @@ typedef struct {
 
 enum { VTA_MOMENTS_STRIDE = 32 };
 
+/* Draws `places[layer]` different ones of `positions[layer]` places of each layer, for each sample, by `count` random numbers.
+   `out` has those of the layers of the first sample, then those of the next. Returns how many numbers that took; -1 if there are
+   too few, or no memory. */
+int64_t vta_draw_places(const uint32_t *numbers, int64_t count, const int64_t *positions, const int64_t *places, int64_t layers,
+                        int64_t samples, int64_t *out);
+
 /* The first patches, as they are: groups * rows * places rows of `stride` values. */
 void vta_moments_patches(const vta_patches *patches, const float *data, const int64_t *places, int64_t stride, float *out);
 

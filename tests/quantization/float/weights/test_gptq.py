@@ -52,6 +52,7 @@ def test_moments_are_of_what_lies_under_the_kernel(groups, strides, padding, dil
         product, real = call("qnn.conv2d", [source, weight], "c", **scales, **geometry), (data - zero) * 0.5
     seen = PatchMoments([product])
     for _ in range(2):
+        seen.expect([source], 1)
         seen.add(source, data.astype(source.dtype))
     seen.add(graph_input("other", (1, 4)), np.ones((1, 4)))
     moments = seen.values()[product]
@@ -72,6 +73,7 @@ def test_moments_do_not_depend_on_what_comes_together(groups):
     together.expect([source, first, second], 5)
     together.add(source, data, 5)
     for sample in data:
+        apart.expect([source, first, second], 1)
         apart.add(source, sample[None])
     for product, moments in together.values().items():
         np.testing.assert_array_equal(moments.covariance, apart.values()[product].covariance)
@@ -83,6 +85,7 @@ def test_moments_of_dense_layers():
     source = graph_input("x", (50, 6))
     product = call("nn.dense", [source, constant(np.ones((3, 6), np.float32))], "d")
     seen = PatchMoments([product])
+    seen.expect([source], 1)
     seen.add(source, data)
     np.testing.assert_allclose(seen.values()[product].covariance[0], np.cov(data.T, bias=True), rtol=1e-4, atol=1e-5)
 
@@ -153,6 +156,7 @@ def test_inputs_that_hardly_vary(data):
     product = call("nn.dense", [source, constant(weight)], "d")
     seen = PatchMoments([product])
     for _ in range(3):
+        seen.expect([source], 1)
         seen.add(source, data.astype(np.float32))
     moments = seen.values()[product]
     assert np.abs(moments.covariance).max() < 1e-6

@@ -14,6 +14,7 @@ from vta.ir.graph import Node
 from vta.ir.ops.nn.conv import Conv2DAttributes
 from vta.ir.ops.quantized.qnn import ProductAttributes, base_attributes
 from vta.native import ffi, lib
+from vta.quantization.float.calibration.places import Places
 from vta.support.dataclass import dataclass
 
 __all__ = ["Moments", "PatchMoments", "shrunk_covariance"]
@@ -62,8 +63,8 @@ class PatchMoments:
         for product in products:
             if product.op in _PRODUCTS and _weights(product) <= _LARGEST:
                 self._readers.setdefault(product.inputs[0], []).append(_Seen(product))
-        self._rng = np.random.default_rng(0)
-        self._places: dict[Node, list[Array]] = {}
+        self._source = Places()
+        self._places: dict[Node, Array] = {}
         """Of products that are still to be met, those of each batch."""
 
     def sees(self, node: Node) -> bool:
@@ -72,15 +73,14 @@ class PatchMoments:
 
     def expect(self, order: Sequence[Node], batches: int) -> None:
         """Draw the places of so many batches, whose values come in wide; one batch after the other, its nodes in `order`."""
-        for _ in range(batches):
-            for seen in (seen for node in order for seen in self._readers.get(node, ())):
-                self._places.setdefault(seen.product, []).append(seen.drawn(self._rng))
+        layers = [seen for node in order for seen in self._readers.get(node, ())]
+        drawn = self._source.drawn([seen.positions for seen in layers], [seen.places for seen in layers], batches)
+        self._places = {seen.product: places for seen, places in zip(layers, drawn, strict=True)}
 
     def add(self, node: Node, value: Array, batches: int = 1) -> None:
-        """Take in the values of a node in so many batches; one that no layer reads is passed over."""
+        """Take in the values of a node in so many batches, which were expected; one that no layer reads is passed over."""
         for seen in self._readers.get(node, ()):
-            places = self._places.pop(seen.product, None) or [seen.drawn(self._rng) for _ in range(batches)]
-            seen.add(_real(seen.product, value), np.stack(places))
+            seen.add(_real(seen.product, value), self._places.pop(seen.product))
 
     def values(self) -> dict[Node, Moments]:
         """The moments of each product that was met."""
@@ -95,18 +95,15 @@ class _Seen:
         self.count = 0
         """Patches until now."""
         self._values = _weights(product)
+        self.positions = prod(product.shape[2:])
+        """Places of the output; a dense layer has one."""
         self._stride = -(-self._values // lib.VTA_MOMENTS_STRIDE) * lib.VTA_MOMENTS_STRIDE
         self._patches = _patches_of(product)
+        self.places: int = self._patches.places
+        """Of those that are looked at in each batch."""
         groups, stride = self._patches.groups, self._stride
         self._totals, self._squares = np.zeros((groups, stride)), np.zeros((groups, stride, stride))
         self._middles: Array | None = None
-
-    def drawn(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Places of the output of one batch that are looked at, (n,) int64."""
-        if len(self.product.shape) == 2:
-            return np.zeros(1, np.int64)
-        positions = self._patches.out_width * self.product.shape[2]
-        return np.asarray(rng.choice(positions, self._patches.places, replace=False))
 
     def add(self, values: Array, places: NDArray[np.int64]) -> None:
         """Take in the values of some batches, and the places of each, (batches, n)."""
