@@ -18,7 +18,9 @@ from vta.host.llvm.kept import kept_object
 from vta.host.llvm.library import KernelLibrary
 from vta.host.llvm.target import host_target
 from vta.host.loop.compute import Kernel
+from vta.host.loop.compute_text import compute_text
 from vta.host.loop.lower import lower
+from vta.host.loop.nest import Program
 from vta.host.loop.schedule import scheduled
 from vta.host.loop.steps import Step
 from vta.host.loop.text import program_text
@@ -60,7 +62,8 @@ def describe_host(
     """
     groups, layouts = host_groups(graph, calls, kept, target, packed)
     kernels = [_kernel(group, layouts, target, tiles, schedules) for group in groups]
-    return HostPart(tuple(map(_described, groups, kernels)), layouts)
+    lowered: dict[tuple[str, tuple[Step, ...]], Program] = {}
+    return HostPart(tuple(_described(group, kernel, lowered) for group, kernel in zip(groups, kernels, strict=True)), layouts)
 
 
 def host_groups(
@@ -111,11 +114,21 @@ def _tile(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, tiles
     return tiles(group.anchor, layouts.get(group.anchor.inputs[0], Layout()), target)
 
 
-def _described(group: Group, kernel: GroupKernel | ProcedureKernel) -> HostKernel:
-    program = lower(scheduled(kernel.kernel, kernel.steps)) if isinstance(kernel, GroupKernel) else kernel.program
-    digest = hashlib.sha256(program_text(program).encode()).hexdigest()[:16]
-    named = replace(program, name=f"kernel_{digest}")
-    return HostKernel(group.nodes, PlacedKernel(named, kernel.sources, kernel.constants, group.result, kernel.checks))
+def _described(
+    group: Group, kernel: GroupKernel | ProcedureKernel, lowered: dict[tuple[str, tuple[Step, ...]], Program]
+) -> HostKernel:
+    """The kernel of a group; those that compute the same in the same steps have the program that is in `lowered` from then on."""
+    if isinstance(kernel, ProcedureKernel):
+        program = _named(kernel.program)
+    else:
+        key = compute_text(kernel.kernel), kernel.steps
+        program = lowered[key] if key in lowered else _named(lower(scheduled(kernel.kernel, kernel.steps)))
+        lowered[key] = program
+    return HostKernel(group.nodes, PlacedKernel(program, kernel.sources, kernel.constants, group.result, kernel.checks))
+
+
+def _named(program: Program) -> Program:
+    return replace(program, name=f"kernel_{hashlib.sha256(program_text(program).encode()).hexdigest()[:16]}")
 
 
 def compile_host(part: HostPart, target: CpuTarget | None = None) -> KernelLibrary:
