@@ -137,6 +137,15 @@ void round_channels(const Group& group, int64_t first, int64_t count, Add add, C
 
 }  // namespace
 
+void vta_order_covariance(const double* covariance, const double* own, const int64_t* order, int64_t values, double share,
+                          double* ordered) {
+  for (int64_t i = 0; i < values; ++i, ordered += values) {
+    const double* row = covariance + order[i] * values;
+    for (int64_t j = 0; j < values; ++j) ordered[j] = share * row[order[j]];
+    ordered[i] = own[order[i]];
+  }
+}
+
 int vta_compensate(const vta_roundings* roundings) {
   const vta_roundings& r = *roundings;
   const Add add = best_add();

@@ -99,6 +99,11 @@ int vta_moments_add(const vta_moments *moments, const vta_patches *patches, cons
 /* The covariance of what one group has met: of `count` patches whose values have `means`. `covariance` has values * values. */
 void vta_moments_covariance(const vta_moments *moments, const double *means, int64_t values, int64_t count, double *covariance);
 
+/* A covariance of `values` values in another order of them: row and column i are those of value order[i]. What is off its diagonal
+   comes times `share`, and on it stands `own` (of each value, in the old order). */
+void vta_order_covariance(const double *covariance, const double *own, const int64_t *order, int64_t values, double share,
+                          double *ordered);
+
 /* Weights of layers in steps, and what they are rounded by. */
 typedef struct {
   const double *levels; /* groups * outputs * values */

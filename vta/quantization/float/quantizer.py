@@ -29,6 +29,8 @@ from vta.quantization.float.rewriter import AVERAGES, PRODUCT_BITS, Rewriter
 from vta.quantization.float.scale_groups import ScaleGroups
 from vta.quantization.float.unsigned import unsigned_values
 from vta.quantization.float.weights.cross_layer_equalization import equalize
+from vta.quantization.float.weights.factors_ahead import FactorsAhead
+from vta.quantization.float.weights.gptq import compensated
 from vta.quantization.float.weights.weighted_layer import ROUNDERS
 
 __all__ = ["equalized", "quantize"]
@@ -86,7 +88,11 @@ def _quantized(
             plan = planned(graph, config, unbounded)
             unsigned &= unsigned_values(graph, plan)
     groups = ScaleGroups(graph, plan, ranges, config.scales, unsigned)
-    return Rewriter(graph, plan, groups, config, hw, means.values(), moments.values()).run()
+    met = moments.values()
+    with FactorsAhead(met.values() if config.rounding == "compensated" else ()) as factors:
+        own = {"compensated": factors.compensated}
+        rounder = own.get(config.rounding) or ROUNDERS.get(config.rounding, compensated)
+        return Rewriter(graph, plan, groups, config, hw, means.values(), met, rounder).run()
 
 
 def _check_weighted(plan: Plan, unbounded: frozenset[Node]) -> None:

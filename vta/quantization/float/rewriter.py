@@ -42,7 +42,7 @@ from vta.quantization.float.plan.quant_groups import (
 )
 from vta.quantization.float.scale_groups import ScaleGroups
 from vta.quantization.float.weights.gptq import compensated
-from vta.quantization.float.weights.weighted_layer import ROUNDERS, WeightedLayer, bias_of, channel_scale_of
+from vta.quantization.float.weights.weighted_layer import Rounder, WeightedLayer, bias_of, channel_scale_of
 
 __all__ = ["AVERAGES", "PRODUCT_BITS", "Rewriter"]
 
@@ -70,8 +70,10 @@ class Rewriter:
         hw: HardwareConfig,
         means: dict[Node, Array],
         moments: dict[Node, Moments],
+        rounder: Rounder = compensated,
     ) -> None:
-        self.graph, self.plan, self.config, self.means, self.moments = graph, plan, config, means, moments
+        self.graph, self.plan, self.config, self.means = graph, plan, config, means
+        self.moments, self.rounder = moments, rounder
         self.scale_groups = scale_groups
         self.multiplies = hw.capabilities.multiply and config.scales == "real"
         self.scales_values = hw.capabilities.multiply
@@ -150,7 +152,7 @@ class Rewriter:
                     bias_of(group),
                     means=means,
                     moments=self.moments.get(anchor),
-                    rounder=ROUNDERS.get(self.config.rounding, compensated),
+                    rounder=self.rounder,
                 )
             )
         elif anchor.op == ops.MATMUL:

@@ -101,10 +101,12 @@ def evaluate_top1(
     options = options or Preprocessing()
     stages = _Stages(len(data.y), progress)
     inputs = input_samples(module.compiled.graph, data, options)
+    expected, batches = _exact_and_device(module, inputs, stages)
     trained: list[NDArray[Any]] = []
     found = None
     if trained_pass is not None:
         stages.ticker("float")(0)
+        # It had what cores were idle until now.
         found = trained_pass.outputs()
     if found is not None:
         trained, seconds = found
@@ -112,7 +114,6 @@ def evaluate_top1(
     elif float_graph is not None:
         float_inputs = input_samples(float_graph, data, options)
         trained = stages.run("float", lambda tick: compute_widely(float_graph, float_inputs, tick))
-    expected, batches = _exact_and_device(module, inputs, stages)
     mismatches = _differing_samples(expected, list(batches.outputs))
     share = {stage: float(np.mean(classes == data.y)) for stage, classes in stages.classes.items()}
     return Evaluation(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import time
 from typing import Any
 
@@ -18,6 +19,8 @@ from vta.runtime.values.chunks import cores
 __all__ = ["TrainedPass", "trained_pass"]
 
 Array = NDArray[Any]
+_NICE = 5
+"""Steps of the scheduler that it comes after the first process, which goes on with it when all else is done."""
 _LIMIT_SECONDS = 3600.0
 """Of the wait for what the other process computes; then this one does."""
 
@@ -50,6 +53,7 @@ class TrainedPass:
 
 
 def _computed(graph: Graph, data: Dataset, options: Preprocessing) -> bytes:
+    os.nice(_NICE)
     start = time.perf_counter()
     outputs = compute_widely(graph, input_samples(graph, data, options), None, max(1, cores() - 1))
     stream = io.BytesIO()

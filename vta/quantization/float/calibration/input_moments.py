@@ -16,8 +16,9 @@ from vta.ir.ops.quantized.qnn import ProductAttributes, base_attributes
 from vta.native import ffi, lib
 from vta.quantization.float.calibration.places import Places
 from vta.support.dataclass import dataclass
+from vta.support.on_cores import on_cores
 
-__all__ = ["Moments", "PatchMoments", "shrunk_covariance"]
+__all__ = ["Moments", "PatchMoments", "shrunk_covariance", "shrunk_parts"]
 
 Array = NDArray[Any]
 
@@ -44,15 +45,20 @@ class Moments:
 
 def shrunk_covariance(moments: Moments) -> Array:
     """The covariance, drawn towards its diagonal the more, the fewer samples there are for its size; positive definite."""
+    share, own = shrunk_parts(moments)
+    found = share * moments.covariance
+    every = np.arange(moments.covariance.shape[1])
+    found[:, every, every] = own
+    return np.asarray(found)
+
+
+def shrunk_parts(moments: Moments) -> tuple[float, Array]:
+    """What the shrunk covariance has: a share of what is off the diagonal of the covariance, and a diagonal of its own, (G, D)."""
     size = moments.covariance.shape[1]
     own = np.diagonal(moments.covariance, axis1=1, axis2=2)
     share = size / (moments.count + size)
     level = np.maximum(own.sum(axis=1) / size, _LEAST_VARIANCE)[:, None]
-    found = (1 - share) * moments.covariance
-    every = np.arange(size)
-    found[:, every, every] += share * own
-    found[:, every, every] += _DAMPING * level
-    return np.asarray(found)
+    return 1 - share, (1 - share) * own + share * own + _DAMPING * level
 
 
 class PatchMoments:
@@ -84,7 +90,10 @@ class PatchMoments:
 
     def values(self) -> dict[Node, Moments]:
         """The moments of each product that was met."""
-        return {seen.product: seen.moments() for readers in self._readers.values() for seen in readers if seen.count}
+        met = [seen for readers in self._readers.values() for seen in readers if seen.count]
+        found: dict[Node, Moments] = {}
+        on_cores(lambda seen: found.__setitem__(seen.product, seen.moments()), met)
+        return {seen.product: found[seen.product] for seen in met}
 
 
 class _Seen:

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from vta.ir.arithmetic.fixed_point import per_channel
 from vta.native import ffi, lib
-from vta.quantization.float.calibration.input_moments import Moments, shrunk_covariance
+from vta.quantization.float.calibration.input_moments import Moments, shrunk_parts
 from vta.quantization.float.scales import nearest_levels
+from vta.support.dataclass import dataclass
 
-__all__ = ["compensated"]
+__all__ = ["Factor", "compensated", "factor_of", "rounded_by"]
 
 Array = NDArray[Any]
 
@@ -28,22 +29,43 @@ def compensated(weight: Array, scales: Array, moments: Moments) -> NDArray[np.in
 
     An output channel for which plain rounding would do better, by its covariance, is rounded plainly.
     """
-    groups = len(moments.covariance)
-    levels = (weight / per_channel(scales, weight.ndim, 0)).reshape(groups, len(weight) // groups, -1)
-    covariance = shrunk_covariance(moments)
+    return rounded_by(factor_of(moments), weight, scales)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Of a shrunk covariance: L, with L L^T the covariance of values in `order`."""
+
+    lower: Array | None
+    """(G, D, D) float64; None where values vary together to the last bit."""
+    order: NDArray[np.int64]
+    """(G, D); the last one is rounded first."""
+
+
+def factor_of(moments: Moments) -> Factor:
+    """The factor of the covariance of some moments."""
+    share, own = shrunk_parts(moments)
     # The inputs that vary most come first: rounding begins at the end.
-    order = np.argsort(-np.diagonal(covariance, axis1=1, axis2=2), axis=1, kind="stable")[:, ::-1]
+    order = np.ascontiguousarray(np.argsort(-own, axis=1, kind="stable")[:, ::-1])
+    ordered = np.empty(moments.covariance.shape)
+    for group in range(len(order)):
+        arrays = [np.ascontiguousarray(array[group]) for array in (moments.covariance, own)]
+        given = [ffi.from_buffer("double[]", array) for array in arrays]
+        out = ffi.from_buffer("double[]", ordered[group])
+        lib.vta_order_covariance(*given, ffi.from_buffer("int64_t[]", order[group]), order.shape[1], share, out)
     try:
-        lower = np.linalg.cholesky(_ordered(covariance, order))
+        return Factor(np.linalg.cholesky(ordered), order)
     except np.linalg.LinAlgError:
-        # Values that vary together to the last bit.
+        return Factor(None, order)
+
+
+def rounded_by(factor: Factor, weight: Array, scales: Array) -> NDArray[np.int8]:
+    """What `compensated` gives for the moments of a factor."""
+    groups = len(factor.order)
+    levels = (weight / per_channel(scales, weight.ndim, 0)).reshape(groups, len(weight) // groups, -1)
+    if factor.lower is None:
         return nearest_levels(levels).reshape(weight.shape).astype(np.int8)
-    return _one_by_one(levels, lower, order).reshape(weight.shape).astype(np.int8)
-
-
-def _ordered(covariance: Array, order: NDArray[np.int64]) -> Array:
-    """Rows and columns of each covariance (G, D, D) in an order of its values, (G, D)."""
-    return np.stack([one[np.ix_(places, places)] for one, places in zip(covariance, order, strict=True)])
+    return _one_by_one(levels, factor.lower, factor.order).reshape(weight.shape).astype(np.int8)
 
 
 def _one_by_one(levels: Array, lower: Array, order: NDArray[np.int64]) -> Array:
@@ -51,8 +73,7 @@ def _one_by_one(levels: Array, lower: Array, order: NDArray[np.int64]) -> Array:
     rounded = np.empty(levels.shape)
     arrays = {"levels": np.ascontiguousarray(levels, np.float64), "lower": np.ascontiguousarray(lower), "rounded": rounded}
     native = ffi.new("vta_roundings *", {name: ffi.from_buffer("double[]", array) for name, array in arrays.items()})
-    places = np.ascontiguousarray(order)
-    native.order = ffi.from_buffer("int64_t[]", places)
+    native.order = ffi.from_buffer("int64_t[]", order)
     native.groups, native.outputs, native.values = levels.shape
     if lib.vta_compensate(native):
         raise MemoryError(f"no memory to round {levels.size} weights")
