@@ -52,6 +52,13 @@ int32_t vta_functional_begin(vta_functional* engine, const vta_functional_job* j
   });
 }
 
+int32_t vta_functional_begin_again(vta_functional* engine) {
+  return guarded(engine, [&]() -> int32_t {
+    engine->engine.begin_again();
+    return VTA_MORE;
+  });
+}
+
 int32_t vta_functional_step(vta_functional* engine, uint64_t budget) {
   return guarded(engine, [&]() -> int32_t { return engine->engine.step(budget) ? VTA_DONE : VTA_MORE; });
 }

@@ -44,6 +44,16 @@ void FunctionalEngine::begin(const vta_functional_job& job) {
   scheduler_.emplace(Stream{job.stream, job.first, job.last, job.rank}, geometry_, job.random_order != 0, job.seed);
 }
 
+void FunctionalEngine::begin_again() {
+  if (!scheduler_) throw EngineError("no run has begun");
+  scratchpad_.reset();
+  kept_.clear();
+  tokens_ = Tokens{};
+  current_.reset();
+  counters_.assign(counters_.size(), vta_functional_counters{});
+  scheduler_->restart();
+}
+
 bool FunctionalEngine::step(uint64_t budget) {
   if (!scheduler_) throw EngineError("no run has begun");
   try {
@@ -77,7 +87,7 @@ const vta_functional_counters& FunctionalEngine::counters(int32_t operator_index
 
 void FunctionalEngine::start(uint64_t index) {
   const Words words = read_words(job_.stream, index);
-  current_ = Current{index, decode_header(words), words, 0};
+  current_ = Current{index, scheduler_->header_of(index), words, 0};
   tokens_.pop(current_->header);
 }
 

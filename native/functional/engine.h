@@ -22,6 +22,9 @@ class FunctionalEngine {
   void reset();
   void begin(const vta_functional_job& job);
 
+  // Begins the run again that has begun last, as after a reset. Its stream must be the same still.
+  void begin_again();
+
   // Executes for about `budget` multiply-accumulates of work. Returns whether the run is done. Throws EngineError,
   // which ends the run.
   bool step(uint64_t budget);

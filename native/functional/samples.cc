@@ -33,11 +33,13 @@ uint64_t cost_of(const vta_functional* engine) {
 
 int32_t vta_functional_step_samples(vta_functional* engine, const vta_functional_job* job, vta_functional_samples* samples,
                                     uint64_t budget) {
+  bool known = false;  // the stream, which is looked through once
   while (samples->done < samples->samples) {
     if (samples->begun == 0) {
       copy_in(*job, *samples);
-      vta_functional_reset(engine);
-      if (vta_functional_begin(engine, job) == VTA_FAILED) return VTA_FAILED;
+      if (!known) vta_functional_reset(engine);
+      if ((known ? vta_functional_begin_again(engine) : vta_functional_begin(engine, job)) == VTA_FAILED) return VTA_FAILED;
+      known = true;
       samples->begun = 1;
     }
     const int32_t status = vta_functional_step(engine, budget);

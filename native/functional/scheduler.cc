@@ -7,20 +7,25 @@
 namespace vta {
 
 Scheduler::Scheduler(const Stream& stream, const Geometry& geometry, bool random_order, uint64_t seed)
-    : stream_(stream), random_order_(random_order), random_state_(seed), units_(stream.last - stream.first) {
+    : stream_(stream), random_order_(random_order), seed_(seed) {
+  headers_.reserve(stream.last - stream.first);
   for (uint64_t index = stream.first; index < stream.last; ++index) {
-    const Header header = decode_header(read_words(stream.bytes, index));
-    check_header(header, index, geometry);
-    units_[index - stream.first] = header.unit;
+    headers_.push_back(decode_header(read_words(stream.bytes, index)));
+    check_header(headers_.back(), index, geometry);
   }
-  for (int unit = 0; unit < kUnitCount; ++unit) heads_[unit] = next_of(static_cast<Unit>(unit), stream.first);
+  restart();
+}
+
+void Scheduler::restart() {
+  random_state_ = seed_;
+  for (int unit = 0; unit < kUnitCount; ++unit) heads_[unit] = next_of(static_cast<Unit>(unit), stream_.first);
 }
 
 std::optional<uint64_t> Scheduler::pick(const Tokens& tokens) {
   std::array<uint64_t, kUnitCount> ready;
   uint64_t count = 0;
   for (uint64_t head : heads_) {
-    if (head < stream_.last && tokens.ready(decode_header(read_words(stream_.bytes, head)))) ready[count++] = head;
+    if (head < stream_.last && tokens.ready(header_of(head))) ready[count++] = head;
   }
   if (count == 0) return std::nullopt;
   if (random_order_) return ready[random_below(count)];
@@ -49,14 +54,14 @@ std::string Scheduler::deadlock_text(const Tokens& tokens) const {
       text += "no instruction left";
       continue;
     }
-    const Header header = decode_header(read_words(stream_.bytes, heads_[i]));
+    const Header& header = header_of(heads_[i]);
     text += "instruction " + std::to_string(heads_[i]) + " waits for " + tokens.waits_for(header);
   }
   return text;
 }
 
 uint64_t Scheduler::next_of(Unit unit, uint64_t from) const {
-  while (from < stream_.last && units_[from - stream_.first] != unit) ++from;
+  while (from < stream_.last && header_of(from).unit != unit) ++from;
   return from;
 }
 

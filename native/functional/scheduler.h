@@ -23,12 +23,16 @@ class Scheduler {
   // Throws EngineError if an instruction has an unknown opcode or a token flag of a unit that does not exist.
   Scheduler(const Stream& stream, const Geometry& geometry, bool random_order, uint64_t seed);
 
+  // From the first instruction on, as after it was made.
+  void restart();
+
   // The instruction to execute next, among those at the head of a unit whose tokens are there; none if no unit can go on.
   std::optional<uint64_t> pick(const Tokens& tokens);
 
   // The picked instruction is done: its unit goes on to its next one.
   void retire(Unit unit);
 
+  const Header& header_of(uint64_t index) const { return headers_[index - stream_.first]; }
   bool finished() const;
   std::string deadlock_text(const Tokens& tokens) const;
 
@@ -39,8 +43,9 @@ class Scheduler {
 
   const Stream stream_;
   const bool random_order_;
+  const uint64_t seed_;
   uint64_t random_state_;
-  std::vector<Unit> units_;
+  std::vector<Header> headers_;
   std::array<uint64_t, kUnitCount> heads_;
 };
 

@@ -44,6 +44,9 @@ void vta_functional_reset(vta_functional *engine);
 /* Starts a run on the present SRAM and tokens, with counters at zero. */
 int32_t vta_functional_begin(vta_functional *engine, const vta_functional_job *job);
 
+/* Begins the last run again, as after a reset, with the same stream. Returns VTA_MORE, or VTA_FAILED if none has begun. */
+int32_t vta_functional_begin_again(vta_functional *engine);
+
 /* Goes on for about `budget` multiply-accumulates of work, so that a caller can bound the time of one call. */
 int32_t vta_functional_step(vta_functional *engine, uint64_t budget);
 

@@ -117,13 +117,27 @@ VTA_INLINE void alu_chunk(int32_t* x_row, const int32_t* y_row, int8_t* out) {
   for (int l = 0; l < kLanes; ++l) out[l] = static_cast<int8_t>(x[l]);
 }
 
+// Calls body(dst, src, rows) for rows that lie beside each other, those of src too if it is used; elsewhere for single ones.
+template <typename Body>
+VTA_INLINE void for_each_stretch(const NestPart& part, bool use_src, const Body& body) {
+  const bool beside = part.uop_count == 1 && part.dst.inner == 1 && (!use_src || part.src.inner == 1);
+  if (!beside) {
+    for_each_uop(part, [&](int64_t dst, int64_t src, int64_t) __attribute__((always_inline)) { body(dst, src, 1); });
+    return;
+  }
+  for (int64_t o = part.out_first; o < part.out_last; ++o) {
+    const int64_t dst = o * part.dst.outer + part.in_first + part.uops->dst, src = o * part.src.outer + part.in_first + part.uops->src;
+    body(dst, src, part.in_last - part.in_first);
+  }
+}
+
 template <typename Op, bool kNarrow, int kLanes>
 VTA_INLINE void alu_rows(const AluJob& job) {
-  for_each_uop(job.part, [&](int64_t dst, int64_t src, int64_t) __attribute__((always_inline)) {
+  for_each_stretch(job.part, true, [&](int64_t dst, int64_t src, int64_t rows) __attribute__((always_inline)) {
     int32_t* x = job.acc + dst * job.lanes;
     const int32_t* y = job.acc + src * job.lanes;
     int8_t* out = job.out + dst * job.lanes;
-    for (int64_t l = 0; l < job.lanes; l += kLanes) alu_chunk<Op, kNarrow, kLanes>(x + l, y + l, out + l);
+    for (int64_t l = 0, end = rows * job.lanes; l < end; l += kLanes) alu_chunk<Op, kNarrow, kLanes>(x + l, y + l, out + l);
   });
 }
 
@@ -132,10 +146,10 @@ template <typename Op, bool kNarrow, int kLanes>
 VTA_INLINE void alu_rows(const AluJob& job, int32_t imm) {
   int32_t same[kLanes];
   for (int32_t& lane : same) lane = imm;
-  for_each_uop(job.part, [&](int64_t dst, int64_t, int64_t) __attribute__((always_inline)) {
+  for_each_stretch(job.part, false, [&](int64_t dst, int64_t, int64_t rows) __attribute__((always_inline)) {
     int32_t* x = job.acc + dst * job.lanes;
     int8_t* out = job.out + dst * job.lanes;
-    for (int64_t l = 0; l < job.lanes; l += kLanes) alu_chunk<Op, kNarrow, kLanes>(x + l, same, out + l);
+    for (int64_t l = 0, end = rows * job.lanes; l < end; l += kLanes) alu_chunk<Op, kNarrow, kLanes>(x + l, same, out + l);
   });
 }
 
