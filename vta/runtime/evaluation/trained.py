@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import time
@@ -27,7 +28,12 @@ _LIMIT_SECONDS = 3600.0
 
 def trained_pass(graph: Graph, data: Dataset, options: Preprocessing) -> TrainedPass | None:
     """Begin with a graph's outputs for all samples; None if there is no core to spare, or too little to do for kernels."""
-    return TrainedPass(graph, data, options) if ForkedCall.possible() and is_worth_compiling(graph, len(data.y)) else None
+    if not ForkedCall.possible() or not is_worth_compiling(graph, len(data.y)):
+        return None
+    # Both processes need them: what is imported before is imported once.
+    importlib.import_module("vta.host.llvm.binding")
+    importlib.import_module("vta.runtime.host_part.host_kernels")
+    return TrainedPass(graph, data, options)
 
 
 class TrainedPass:
