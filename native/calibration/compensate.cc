@@ -31,32 +31,56 @@ struct Channels {
 
 double nearest(double level) { return std::clamp(std::floor(level + 0.5), -kLargest, kLargest); }
 
+// Rows of errors that are taken in together.
+constexpr int64_t kRows = 8;
+
+struct Errors {
+  Lanes of[kRows];
+};
+
+// Adds to what is behind `count` weights: the errors of some rows, `step` values apart, the last one first.
 // Forced inline, so that it is compiled for the vector unit of its caller.
-__attribute__((always_inline)) inline void add_behind(const double* row, int64_t count, const Lanes& error, Lanes* behind) {
+__attribute__((always_inline)) inline void add_behind(const double* first_row, int64_t step, int64_t rows, int64_t count,
+                                                      const Errors& errors, Lanes* behind) {
   for (int64_t at = 0; at < count; ++at) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      behind[at].value[lane] = std::fma(row[at], error.value[lane], behind[at].value[lane]);
+    Lanes total = behind[at];
+    for (int64_t row = rows - 1; row >= 0; --row) {
+      const double factor = first_row[row * step + at];
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
+        total.value[lane] = std::fma(factor, errors.of[row].value[lane], total.value[lane]);
+      }
     }
+    behind[at] = total;
   }
 }
 
-void add_plain(const double* row, int64_t count, const Lanes& error, Lanes* behind) { add_behind(row, count, error, behind); }
+using Add = void (*)(const double* first_row, int64_t step, int64_t rows, int64_t count, const Errors& errors, Lanes* behind);
+
+// All rows of a block, or the few that are left.
+__attribute__((always_inline)) inline void add_either(const double* first_row, int64_t step, int64_t rows, int64_t count,
+                                                      const Errors& errors, Lanes* behind) {
+  if (rows == kRows) return add_behind(first_row, step, kRows, count, errors, behind);
+  add_behind(first_row, step, rows, count, errors, behind);
+}
+
+void add_plain(const double* first_row, int64_t step, int64_t rows, int64_t count, const Errors& errors, Lanes* behind) {
+  add_either(first_row, step, rows, count, errors, behind);
+}
 
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void add_avx2(const double* row, int64_t count, const Lanes& error, Lanes* behind) {
-  add_behind(row, count, error, behind);
+__attribute__((target("avx2,fma"))) void add_avx2(const double* first_row, int64_t step, int64_t rows, int64_t count,
+                                                  const Errors& errors, Lanes* behind) {
+  add_either(first_row, step, rows, count, errors, behind);
 }
 #if defined(__clang__)
 __attribute__((target("avx512f")))
 #else
 __attribute__((target("avx512f,prefer-vector-width=512")))
 #endif
-void add_avx512(const double* row, int64_t count, const Lanes& error, Lanes* behind) {
-  add_behind(row, count, error, behind);
+void add_avx512(const double* first_row, int64_t step, int64_t rows, int64_t count, const Errors& errors, Lanes* behind) {
+  add_either(first_row, step, rows, count, errors, behind);
 }
 #endif
-
-using Add = void (*)(const double* row, int64_t count, const Lanes& error, Lanes* behind);
 
 Add best_add() {
 #if defined(__x86_64__)
@@ -66,45 +90,57 @@ Add best_add() {
   return add_plain;
 }
 
+// Rounds the last weight first. `round` gives the error of a weight, whose place on the diagonal it gets; what that adds to the
+// weights before it is taken in at once within a block, and for all others when the block is done: in the order of the rows.
+template <typename Round>
+void round_in_order(const double* lower, int64_t values, Add add, Channels* channels, const Round& round) {
+  Lanes* behind = channels->behind.data();
+  std::fill(channels->behind.begin(), channels->behind.end(), Lanes{});
+  for (int64_t end = values, first; end > 0; end = first) {
+    first = std::max<int64_t>(0, end - kRows);
+    Errors errors, last;
+    for (int64_t at = end - 1; at >= first; --at) {
+      const double* row = lower + at * values;
+      last.of[0] = errors.of[at - first] = round(static_cast<size_t>(at), row[at]);
+      add(row + first, values, 1, at - first, last, behind + first);
+    }
+    add(lower + first * values, values, end - first, first, errors, behind);
+  }
+}
+
 // Rounds the last weight, and the others against what the errors behind them add up to; returns the squared error of the results.
 // With L L^T the covariance, it is the sum of the squares of L^T times the errors; what is added for a weight is known before it is
 // rounded, and rounding to the nearest then makes its square least.
 Lanes round_one_by_one(const double* lower, int64_t values, Add add, Channels* channels) {
-  std::fill(channels->behind.begin(), channels->behind.end(), Lanes{});
   Lanes squares{};
-  for (int64_t at = values - 1; at >= 0; --at) {
-    const double* row = lower + at * values;
-    const auto place = static_cast<size_t>(at);
+  round_in_order(lower, values, add, channels, [&](size_t place, double own) {
     Lanes error;
     for (int64_t lane = 0; lane < kLanes; ++lane) {
-      const double level = channels->levels[place].value[lane], wanted = level + channels->behind[place].value[lane] / row[at];
-      const double rounded = nearest(wanted), lost = row[at] * (wanted - rounded);
+      const double level = channels->levels[place].value[lane], wanted = level + channels->behind[place].value[lane] / own;
+      const double rounded = nearest(wanted), lost = own * (wanted - rounded);
       channels->found[place].value[lane] = rounded;
       error.value[lane] = level - rounded;
       squares.value[lane] += lost * lost;
     }
-    add(row, at, error, channels->behind.data());
-  }
+    return error;
+  });
   return squares;
 }
 
 // The same for weights that are rounded each by itself.
 Lanes round_plainly(const double* lower, int64_t values, Add add, Channels* channels) {
-  std::fill(channels->behind.begin(), channels->behind.end(), Lanes{});
   Lanes squares{};
-  for (int64_t at = values - 1; at >= 0; --at) {
-    const double* row = lower + at * values;
-    const auto place = static_cast<size_t>(at);
+  round_in_order(lower, values, add, channels, [&](size_t place, double own) {
     Lanes error;
     for (int64_t lane = 0; lane < kLanes; ++lane) {
       const double level = channels->levels[place].value[lane], rounded = nearest(level);
       channels->plain[place].value[lane] = rounded;
       error.value[lane] = level - rounded;
-      const double lost = row[at] * error.value[lane] + channels->behind[place].value[lane];
+      const double lost = own * error.value[lane] + channels->behind[place].value[lane];
       squares.value[lane] += lost * lost;
     }
-    add(row, at, error, channels->behind.data());
-  }
+    return error;
+  });
   return squares;
 }
 
