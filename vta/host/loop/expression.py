@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from operator import is_
 from typing import Any, Literal
 
 from vta.host.loop.buffer import Buffer
@@ -299,17 +300,23 @@ def map_expression(expression: Expr, change: Callable[[Expr], Expr | None]) -> E
 
 
 def _rebuilt(expression: Expr, mapped: Callable[[Expr], Expr]) -> Expr:
+    """The expression of what its operands become; itself where they stay."""
     match expression:
         case Load(buffer, indices):
-            return Load(buffer, tuple(map(mapped, indices)))
+            places = tuple(map(mapped, indices))
+            return expression if all(map(is_, places, indices)) else Load(buffer, places)
         case Binary(operation, left, right):
-            return binary(operation, mapped(left), mapped(right))
+            first, second = mapped(left), mapped(right)
+            return expression if first is left and second is right else binary(operation, first, second)
         case Unary(operation, operand):
-            return Unary(operation, mapped(operand))
+            only = mapped(operand)
+            return expression if only is operand else Unary(operation, only)
         case Select(condition, then, otherwise):
-            return Select(mapped(condition), mapped(then), mapped(otherwise))
+            parts = (mapped(condition), mapped(then), mapped(otherwise))
+            return expression if all(map(is_, parts, (condition, then, otherwise))) else Select(*parts)
         case Cast(operand, dtype):
-            return Cast(mapped(operand), dtype)
+            only = mapped(operand)
+            return expression if only is operand else Cast(only, dtype)
         case _:
             return expression
 
