@@ -23,6 +23,14 @@ assert "OMP_NUM_THREADS" not in os.environ
     run(code)
 
 
+def test_it_comes_after_this_process_where_that_is_wanted():
+    code = """
+with ForkedCall(lambda: bytes([os.nice(0)]), 3) as call:
+    assert call.result(50) == bytes([os.nice(0) + 3])
+"""
+    run(code)
+
+
 def test_an_empty_result_is_one():
     run("assert ForkedCall(lambda: b'').result(50) == b''")
 

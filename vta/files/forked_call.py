@@ -21,8 +21,11 @@ _COMPLETE = b"\1"
 class ForkedCall:
     """The call of a function that returns bytes. Its process ends at the end of a ``with``, if it has not come to its own."""
 
-    def __init__(self, work: Callable[[], bytes]) -> None:
-        """Raises `OSError` if the process cannot be copied; see `possible`."""
+    def __init__(self, work: Callable[[], bytes], nice: int = 0) -> None:
+        """The copy comes `nice` steps of the scheduler after this process.
+
+        Raises `OSError` if the process cannot be copied; see `possible`.
+        """
         self._reader, writer = os.pipe()
         try:
             self._child: int | None = os.fork()
@@ -31,7 +34,7 @@ class ForkedCall:
             os.close(self._reader)
             raise
         if self._child == 0:
-            _call(work, writer)
+            _call(work, writer, nice)
         os.close(writer)
 
     @staticmethod
@@ -66,12 +69,13 @@ class ForkedCall:
             os.waitpid(child, 0)
 
 
-def _call(work: Callable[[], bytes], writer: int) -> None:
+def _call(work: Callable[[], bytes], writer: int, nice: int) -> None:
     """In the copy: call, send, and end."""
     status = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.environ["OMP_NUM_THREADS"] = "1"
+        os.nice(nice)
         left = memoryview(work() + _COMPLETE)
         while left:
             left = left[os.write(writer, left) :]

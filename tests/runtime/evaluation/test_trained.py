@@ -6,7 +6,7 @@ from vta.errors import UsageError
 from vta.files.forked_call import ForkedCall
 from vta.ir import names as ops
 from vta.ir.graph import Graph, call, graph_input
-from vta.runtime.evaluation import compute, trained
+from vta.runtime.evaluation import compute, forked_outputs
 from vta.runtime.evaluation.compute import compute_widely
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing, input_samples
 from vta.runtime.evaluation.trained import TrainedPass, trained_pass
@@ -20,7 +20,7 @@ PLAIN = Preprocessing()
 class Here:
     """A call in this process, in the place of a `ForkedCall`."""
 
-    def __init__(self, work):
+    def __init__(self, work, nice):
         self.work = work
         self.ended = False
 
@@ -35,7 +35,7 @@ class Here:
 
 
 def test_outputs_are_those_of_the_pass_in_turn(monkeypatch):
-    monkeypatch.setattr(trained, "ForkedCall", Here)
+    monkeypatch.setattr(forked_outputs, "ForkedCall", Here)
     with TrainedPass(NET, DATA, PLAIN) as found:
         outputs, seconds = found.outputs()
     assert found._call.ended
@@ -45,7 +45,7 @@ def test_outputs_are_those_of_the_pass_in_turn(monkeypatch):
 
 
 def test_where_the_other_process_fails_there_are_none(monkeypatch):
-    monkeypatch.setattr(trained, "ForkedCall", Here)
+    monkeypatch.setattr(forked_outputs, "ForkedCall", Here)
     assert TrainedPass(NET, Dataset(DATA.x[:, :2], DATA.y), PLAIN).outputs() is None
 
 

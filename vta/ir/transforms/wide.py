@@ -86,9 +86,7 @@ def samples_at_once(graph: Graph) -> int:
     return max(1, min(_MOST_BATCHES, _WORKING_BYTES // (9 * largest))) * batch_size(graph)
 
 
-def _value(
-    narrow: Node, node: Node, given: Mapping[Node, Array], values: Mapping[Node, Array], compute: Compute
-) -> Array:
+def _value(narrow: Node, node: Node, given: Mapping[Node, Array], values: Mapping[Node, Array], compute: Compute) -> Array:
     if node.op == ops.INPUT:
         return given[node]
     if node.op == ops.CONSTANT:

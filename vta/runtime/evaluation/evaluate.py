@@ -12,13 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.devices.device import SampleDevice
+from vta.files.forked_call import ForkedCall
 from vta.ir.arithmetic.decibels import decibels
 from vta.ir.graph import Graph
 from vta.runtime.compare import differing
-from vta.runtime.evaluation.compute import compute_exactly, compute_widely
+from vta.runtime.evaluation.compute import compute_exactly, compute_widely, is_worth_compiling
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing, input_samples
+from vta.runtime.evaluation.forked_outputs import ForkedOutputs
 from vta.runtime.evaluation.trained import TrainedPass
 from vta.runtime.loaded_module import LoadedModule
+from vta.runtime.module import Module
 from vta.runtime.reports import BatchReport
 from vta.runtime.values.batches import Tick
 from vta.runtime.values.chunks import cores
@@ -101,19 +105,24 @@ def evaluate_top1(
     options = options or Preprocessing()
     stages = _Stages(len(data.y), progress)
     inputs = input_samples(module.compiled.graph, data, options)
+
+    def compute_trained() -> list[NDArray[Any]]:
+        if float_graph is None:
+            return []
+        float_inputs = input_samples(float_graph, data, options)
+        return stages.run("float", lambda tick: compute_widely(float_graph, float_inputs, tick))
+
+    trained = compute_trained() if trained_pass is None else []
     expected, batches = _exact_and_device(module, inputs, stages)
-    trained: list[NDArray[Any]] = []
-    found = None
     if trained_pass is not None:
         stages.ticker("float")(0)
         # It had what cores were idle until now.
         found = trained_pass.outputs()
-    if found is not None:
-        trained, seconds = found
-        stages.finish("float", trained, seconds)
-    elif float_graph is not None:
-        float_inputs = input_samples(float_graph, data, options)
-        trained = stages.run("float", lambda tick: compute_widely(float_graph, float_inputs, tick))
+        if found is None:
+            trained = compute_trained()
+        else:
+            trained, seconds = found
+            stages.finish("float", trained, seconds)
     mismatches = _differing_samples(expected, list(batches.outputs))
     share = {stage: float(np.mean(classes == data.y)) for stage, classes in stages.classes.items()}
     return Evaluation(
@@ -136,8 +145,38 @@ def _exact_and_device(
     if cores() == 1:
         expected = stages.run("interpreter", lambda tick: compute_exactly(module.compiled, module.host, inputs, tick))
         batches = module.run_batches(inputs, tick=stages.ticker("device"))
-        stages.finish("device", list(batches.outputs), batches.seconds)
-        return expected, batches
+    else:
+        stages.ticker("interpreter")(0)
+        both = _by_two_processes if _may_split(module, stages.total) else _by_two_threads
+        expected, seconds, batches = both(module, inputs, stages.ticker("device"))
+        stages.finish("interpreter", expected, seconds)
+    stages.finish("device", list(batches.outputs), batches.seconds)
+    return expected, batches
+
+
+def _may_split(module: LoadedModule, samples: int) -> bool:
+    """Whether a copy of this process may compute what a module must give, and has enough to do."""
+    local = isinstance(module, Module) and isinstance(module.device, SampleDevice) and module.device.runs_samples
+    plain = module.host.gpu is None and not module.host.onnxruntime
+    return local and plain and ForkedCall.possible() and is_worth_compiling(module.compiled.graph, samples)
+
+
+def _by_two_processes(
+    module: LoadedModule, inputs: Mapping[str, NDArray[Any]], tick: Tick
+) -> tuple[list[NDArray[Any]], float, BatchReport]:
+    """They have a Python each to load their kernels."""
+    with ForkedOutputs(lambda: compute_exactly(module.compiled, module.host, inputs, None)) as computed:
+        batches = module.run_batches(inputs, tick=tick)
+        found = computed.outputs()
+    if found is None:
+        start = time.perf_counter()
+        return compute_exactly(module.compiled, module.host, inputs, None), time.perf_counter() - start, batches
+    return *found, batches
+
+
+def _by_two_threads(
+    module: LoadedModule, inputs: Mapping[str, NDArray[Any]], device_tick: Tick
+) -> tuple[list[NDArray[Any]], float, BatchReport]:
     stopped = threading.Event()
 
     def tick(done: int) -> None:
@@ -148,18 +187,14 @@ def _exact_and_device(
         start = time.perf_counter()
         return compute_exactly(module.compiled, module.host, inputs, tick), time.perf_counter() - start
 
-    stages.ticker("interpreter")(0)
     with ThreadPoolExecutor(1, thread_name_prefix="vta-exact") as pool:
         computed = pool.submit(compute)
         try:
-            batches = module.run_batches(inputs, tick=stages.ticker("device"))
-            expected, seconds = computed.result()
+            batches = module.run_batches(inputs, tick=device_tick)
+            return *computed.result(), batches
         except BaseException:
             stopped.set()
             raise
-    stages.finish("interpreter", expected, seconds)
-    stages.finish("device", list(batches.outputs), batches.seconds)
-    return expected, batches
 
 
 def _qualities(names: Sequence[str], trained: list[NDArray[Any]], got: list[NDArray[Any]]) -> tuple[OutputQuality, ...]:
@@ -172,13 +207,13 @@ class _Stages:
     """Times the stages and keeps the classes that each finds."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
-        self._total = total
+        self.total = total
         self._progress = progress
         self.seconds: dict[str, float] = {}
         self.classes: dict[str, NDArray[np.int64]] = {}
 
     def ticker(self, stage: str) -> Tick:
-        return lambda done: self._progress(stage, done, self._total) if self._progress else None
+        return lambda done: self._progress(stage, done, self.total) if self._progress else None
 
     def run(self, stage: str, work: Callable[[Tick], list[NDArray[Any]]]) -> list[NDArray[Any]]:
         start = time.perf_counter()
@@ -188,7 +223,7 @@ class _Stages:
 
     def finish(self, stage: str, outputs: list[NDArray[Any]], seconds: float) -> None:
         self.seconds[stage] = seconds
-        self.classes[stage] = outputs[0].reshape(self._total, -1).argmax(axis=1)
+        self.classes[stage] = outputs[0].reshape(self.total, -1).argmax(axis=1)
 
 
 def _differing_samples(expected: list[NDArray[Any]], got: list[NDArray[Any]]) -> NDArray[np.intp]:

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from vta.quantization.float.calibration import places as module
 from vta.quantization.float.calibration.places import Places
 
-LAYERS = st.lists(st.tuples(st.integers(1, 9_999), st.integers(1, 64)).map(lambda pair: (pair[0], min(pair))), min_size=1, max_size=6)
+LAYERS = st.lists(
+    st.tuples(st.integers(1, 9_999), st.integers(1, 64)).map(lambda pair: (pair[0], min(pair))), min_size=1, max_size=6
+)
 
 
 def by_numpy(layers, samples):

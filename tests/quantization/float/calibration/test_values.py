@@ -18,19 +18,17 @@ def convolutions(draw):
     """A convolution of whole numbers or of others, and its data."""
     groups = draw(st.sampled_from([1, 1, 2, 3]))
     channels, outputs = draw(st.integers(1, 9)), draw(st.integers(1, 19))
-    kernel = draw(st.integers(1, 4)), draw(st.integers(1, 4))
-    geometry = {"strides": tuple, "dilation": tuple}
-    geometry = {name: (draw(st.integers(1, 3)), draw(st.integers(1, 3))) for name in geometry}
+    kernel, strides, dilation = (draw(st.tuples(st.integers(1, most), st.integers(1, most))) for most in (4, 3, 3))
     padding = tuple(draw(st.integers(0, 2)) for _ in range(4))
-    least = [(size - 1) * step + 1 for size, step in zip(kernel, geometry["dilation"], strict=True)]
-    shape = draw(st.integers(1, 3)), groups * channels, draw(st.integers(least[0], 40)), draw(st.sampled_from([least[1], 16, 32, 45]))
+    height, width = ((size - 1) * step + 1 for size, step in zip(kernel, dilation, strict=True))
+    width = max(width, draw(st.sampled_from([1, 16, 32, 45])))
+    shape = draw(st.integers(1, 3)), groups * channels, draw(st.integers(height, 40)), width
     rng = np.random.default_rng(draw(st.integers(0, 99)))
-    data = rng.integers(-9, 10, shape).astype(np.float32)
+    data = rng.integers(-9, 10, shape).astype(np.float32) * np.float32(draw(st.sampled_from([1, 0.1])))
     weight = rng.integers(-9, 10, (groups * outputs, channels, *kernel)).astype(np.float32)
-    scale = draw(st.sampled_from([1.0, 0.1]))
-    source = graph_input("x", shape[:3] + (max(shape[3], least[1]),))
-    data = np.resize(data, source.shape) * np.float32(scale)
-    return call(ops.CONV2D, [source, constant(weight, "w")], "conv", groups=groups, padding=padding, **geometry), data, weight
+    inputs = [graph_input("x", shape), constant(weight, "w")]
+    geometry = {"strides": strides, "padding": padding, "dilation": dilation}
+    return call(ops.CONV2D, inputs, "conv", groups=groups, **geometry), data, weight
 
 
 @given(convolutions())
@@ -48,7 +46,9 @@ def test_an_image_gives_the_same_bits_alone(case):
     node, data, weight = case
     together = value_of(node, [data, weight])
     one = call(ops.CONV2D, [graph_input("x", (1, *data.shape[1:])), node.inputs[1]], "conv", **vars(node.attrs))
-    np.testing.assert_array_equal(together, np.concatenate([value_of(one, [data[at : at + 1], weight]) for at in range(len(data))]))
+    np.testing.assert_array_equal(
+        together, np.concatenate([value_of(one, [data[at : at + 1], weight]) for at in range(len(data))])
+    )
 
 
 def fused_sum(data, weight):

@@ -126,8 +126,8 @@ def calibrate(
 
     Of those that are `unsigned` the lowest level is zero.
     `observers` see every value on the way. The range of a value that is infinite somewhere, as masks are, is infinite.
-    Beside the batches some values and one histogram for each are in memory at a time. Raises `CompileError` naming the layer of an
-    observed value that is not a number.
+    Beside the batches some values and one histogram for each are in memory at a time. Raises `CompileError` naming the layer of
+    an observed value that is not a number.
     """
     wanted = [n for n in graph.nodes() if n.op != ops.CONSTANT and n.dtype == "float32"] if observed is None else list(observed)
     if config.calibration == "global_scale":

@@ -53,7 +53,7 @@ def shrunk_covariance(moments: Moments) -> Array:
 
 
 def shrunk_parts(moments: Moments) -> tuple[float, Array]:
-    """What the shrunk covariance has: a share of what is off the diagonal of the covariance, and a diagonal of its own, (G, D)."""
+    """What the shrunk covariance has: a share of what the covariance has off its diagonal, and a diagonal of its own, (G, D)."""
     size = moments.covariance.shape[1]
     own = np.diagonal(moments.covariance, axis1=1, axis2=2)
     share = size / (moments.count + size)
