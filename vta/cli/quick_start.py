@@ -14,13 +14,17 @@ from vta.support.lazy_modules import postpone
 from vta.support.quick_numpy import import_numpy
 from vta.support.without_collection import without_collection
 
-__all__ = ["no_collection", "quick_start"]
+__all__ = ["keep_freed_memory", "no_collection", "quick_start"]
 
 _POSTPONED = (
     *("ast", "bz2", "ctypes", "difflib", "dis", "html", "inspect", "ipaddress", "linecache", "logging", "lzma", "pickle"),
     *("platform", "random", "shutil", "tempfile", "textwrap", "tokenize"),
 )
 """Modules that NumPy, the standard library or ours import for functions that compiling rarely calls."""
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""Options of `mallopt` of the GNU C library."""
+_LARGEST_KEPT, _MOST_KEPT = 32 << 20, 256 << 20
 
 
 def quick_start(*, one_thread: bool) -> None:
@@ -37,6 +41,24 @@ def quick_start(*, one_thread: bool) -> None:
             postpone(_POSTPONED)
         import_numpy()
         allow_second_process()
+
+
+def keep_freed_memory() -> None:
+    """Have the memory of arrays that are gone wait for others: in a command's process, where the C library does as it is told.
+
+    By default much of it goes back to the system, which clears each page that comes again: of the many arrays of some megabytes
+    that come and go while a network is calibrated, all of them.
+    """
+    if not is_command(sys.argv):
+        return
+    import ctypes
+
+    try:
+        set_option = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    set_option(_MMAP_THRESHOLD, _LARGEST_KEPT)
+    set_option(_TRIM_THRESHOLD, _MOST_KEPT)
 
 
 @contextmanager

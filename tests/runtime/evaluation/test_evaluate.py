@@ -8,6 +8,7 @@ from vta.devices.sim import SimDevice
 from vta.errors import UsageError
 from vta.ir.graph import Graph, call, graph_input
 from vta.isa import AluOp
+from vta.runtime.evaluation import evaluate, forked_outputs
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing
 from vta.runtime.evaluation.evaluate import Top1, evaluate_top1
 from vta.runtime.module import Module
@@ -62,3 +63,32 @@ def test_a_wrong_device_is_found_out(hardware, module_builder):
 def test_a_network_of_two_inputs_is_refused(hardware, module_builder):
     with Module(module_builder(), SimDevice(hardware())) as module, pytest.raises(UsageError, match="has 2: a, b"):
         evaluate_top1(module, samples())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_copy_of_the_process_may_compute_what_the_device_must_give(hardware, module_builder, monkeypatch, fails):
+    class Here:
+        def __init__(self, work, nice):
+            self.work = work
+
+        def __exit__(self, *_):
+            pass
+
+        def result(self, seconds):
+            return None if fails else self.work()
+
+    monkeypatch.setattr(forked_outputs, "ForkedCall", Here)
+    monkeypatch.setattr(evaluate, "_may_split", lambda module, samples: True)
+    monkeypatch.setattr(evaluate, "cores", lambda: 2)
+    with Module(module_builder(inputs=1), SimDevice(hardware())) as module:
+        result = evaluate_top1(module, samples(), Preprocessing("NHWC"))
+    assert result.bit_exact
+    assert result.top1 == Top1(float=None, interpreter=0.8, device=0.8)
+
+
+def test_the_process_is_split_for_simulators_of_this_process_alone(hardware, module_builder, monkeypatch):
+    monkeypatch.setattr(evaluate.ForkedCall, "possible", staticmethod(lambda: True))
+    monkeypatch.setattr(evaluate, "is_worth_compiling", lambda graph, samples: True)
+    for device in (SimDevice(hardware()), CycleDevice(hardware())):
+        with Module(module_builder(inputs=1), device) as module:
+            assert evaluate._may_split(module, COUNT) == (type(device) is SimDevice)

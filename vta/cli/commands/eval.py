@@ -23,7 +23,7 @@ from vta.cli.options import (
     existing_file,
     integer,
 )
-from vta.cli.quick_start import no_collection, quick_start
+from vta.cli.quick_start import keep_freed_memory, no_collection, quick_start
 from vta.cli.running.cycles import add_cycle_device, check_cycle_options
 from vta.cli.running.remote import add_remote, check_remote_options
 from vta.cli.running.stage_clock import StageClock
@@ -113,6 +113,7 @@ def _print_outputs(evaluation: Any, output: Output) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     quick_start(one_thread=False)
+    keep_freed_memory()
     with no_collection():
         _evaluate(options)
 
