@@ -9,6 +9,8 @@
 namespace {
 
 constexpr int64_t kAtOnce = 256;
+// Values that are compared side by side.
+constexpr int64_t kWide = 32;
 // Counts of the same values in turn, so that those of equal values do not wait for each other; zeros, of which there are many, are
 // counted in spare bins.
 constexpr int64_t kTables = 2, kSpare = 16, kBins = VTA_HISTOGRAM_BINS;
@@ -19,24 +21,26 @@ struct Tables {
 
 // NaN if one of the values is not a number.
 __attribute__((always_inline)) inline float largest_of(const float* values, int64_t count) {
-  std::array<float, 16> lanes{};
-  float unordered = 0.0F;
+  float lanes[kWide] = {}, unordered[kWide] = {};
   int64_t at = 0;
-  for (; at + 16 <= count; at += 16) {
-    for (int64_t lane = 0; lane < 16; ++lane) {
+  for (; at + kWide <= count; at += kWide) {
+    for (int64_t lane = 0; lane < kWide; ++lane) {
       const float magnitude = std::fabs(values[at + lane]);
       lanes[lane] = magnitude > lanes[lane] ? magnitude : lanes[lane];
-      unordered += magnitude - magnitude;
+      unordered[lane] += magnitude - magnitude;
     }
   }
-  float largest = 0.0F;
+  float largest = 0.0F, strange = 0.0F;
   for (; at < count; ++at) {
     largest = std::max(largest, std::fabs(values[at]));
-    unordered += values[at] - values[at];
+    strange += values[at] - values[at];
   }
-  for (const float lane : lanes) largest = std::max(largest, lane);
+  for (int64_t lane = 0; lane < kWide; ++lane) {
+    largest = std::max(largest, lanes[lane]);
+    strange += unordered[lane];
+  }
   // What is not 0 comes of values that are infinite or no numbers: these are looked for one by one.
-  if (!(unordered == 0.0F) && std::any_of(values, values + count, [](float value) { return std::isnan(value); })) return NAN;
+  if (!(strange == 0.0F) && std::any_of(values, values + count, [](float value) { return std::isnan(value); })) return NAN;
   return largest;
 }
 
