@@ -74,13 +74,14 @@ Runs runs_of(const vta_convolution& c, int64_t first, int64_t places) {
 
 template <int64_t kPlaces>
 void copy_beside(const float* from, float* to) {
-  for (int64_t at = 0; at < kPlaces; ++at) to[at] = from[at];
+  std::memcpy(to, from, kPlaces * sizeof *to);
 }
 
 void copy_run(const float* from, int64_t places, int64_t stride, float* to) {
   if (stride == 1) {
     for (; places >= kWide; places -= kWide, from += kWide, to += kWide) copy_beside<kWide>(from, to);
     for (; places >= 16; places -= 16, from += 16, to += 16) copy_beside<16>(from, to);
+    for (; places >= 8; places -= 8, from += 8, to += 8) copy_beside<8>(from, to);
     for (; places >= 4; places -= 4, from += 4, to += 4) copy_beside<4>(from, to);
   }
   for (int64_t at = 0; at < places; ++at) to[at] = from[at * stride];

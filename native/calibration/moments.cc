@@ -1,6 +1,7 @@
 // How the values under a kernel vary together.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <vector>
 
@@ -38,7 +39,7 @@ void gather_within(const vta_patches& p, const float* channels, const Window& wi
   for (int64_t channel = 0; channel < p.channels; ++channel, channels += p.height * p.width) {
     const float* row = channels + window.top * p.width + window.left;
     for (int64_t i = 0; i < p.kernel_height; ++i, row += step, out += kColumns) {
-      for (int64_t j = 0; j < kColumns; ++j) out[j] = row[j];
+      std::memcpy(out, row, kColumns * sizeof *out);
     }
   }
 }
