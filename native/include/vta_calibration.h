@@ -39,6 +39,9 @@ typedef struct {
    Returns VTA_DONE, or VTA_FAILED without memory. */
 int vta_convolve(const vta_convolution *convolution, const float *data, const float *weights, float *out);
 
+/* The same where each channel has one output of its own. Products are rounded before they are added, in the order of the weights. */
+int vta_convolve_channels(const vta_convolution *convolution, const float *data, const float *weights, float *out);
+
 enum { VTA_HISTOGRAM_BINS = 2048 };
 
 /* Counts of magnitudes in equal bins from 0 to `limit`. */

@@ -34,11 +34,25 @@ def convolutions(draw):
 @given(convolutions())
 def test_they_are_those_of_the_reference(case):
     node, data, weight = case
-    found, wanted = values._convolved(node, node.attrs, data, weight), evaluate_node(node, [data, weight])
+    found, wanted = (
+        values._convolved(node, node.attrs, values.lib.vta_convolve, data, weight),
+        evaluate_node(node, [data, weight]),
+    )
     scale = evaluate_node(node, [np.abs(data), np.abs(weight)]).max(initial=1)
     # Whole numbers have no rounding.
     tolerance = 0 if np.array_equal(data, np.rint(data)) else 1e-6 * scale
     np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance)
+
+
+@given(convolutions(), st.integers(1, 9))
+def test_those_of_each_channel_are_the_reference_to_the_bit(case, channels):
+    like, _, _ = case
+    rng = np.random.default_rng(channels)
+    data = rng.standard_normal((2, channels, *like.inputs[0].shape[2:])).astype(np.float32)
+    weight = rng.standard_normal((channels, 1, *like.inputs[1].shape[2:])).astype(np.float32)
+    inputs = [graph_input("x", data.shape), constant(weight, "w")]
+    node = call(ops.CONV2D, inputs, "conv", **{**vars(like.attrs), "groups": channels})
+    np.testing.assert_array_equal(value_of(node, [data, weight]), evaluate_node(node, [data, weight]))
 
 
 @given(convolutions())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,17 +32,18 @@ def value_of(node: Node, inputs: list[Array]) -> Array:
     if node.op != ops.CONV2D or node.dtype != "float32" or not isinstance(attrs, Conv2DAttributes):
         return evaluate_node(node, inputs)
     outputs, channels, *kernel = node.inputs[1].shape
+    if channels == 1 and outputs == attrs.groups:
+        return _convolved(node, attrs, lib.vta_convolve_channels, *inputs)
     values, positions = channels * kernel[0] * kernel[1], node.shape[2] * node.shape[3]
     if not _is_one_by_one(outputs // attrs.groups, values, positions):
         return evaluate_node(node, inputs)
-    return _convolved(node, attrs, *inputs)
+    return _convolved(node, attrs, lib.vta_convolve, *inputs)
 
 
 def _is_one_by_one(outputs: int, values: int, positions: int) -> bool:
     """Whether the library adds the products of a matrix (outputs, values) with one (values, positions) one after the other.
 
-    It has ways of its own for vectors, and for what is left of small matrices beside whole vectors of the processor. Convolutions
-    of each channel by itself are no products of matrices.
+    It has ways of its own for vectors, and for what is left of small matrices beside whole vectors of the processor.
     """
     if min(outputs, values, positions) == 1:
         return False
@@ -49,7 +51,7 @@ def _is_one_by_one(outputs: int, values: int, positions: int) -> bool:
     return outputs * values * positions > _SMALL_PRODUCT or left == 0 or left >= _HALF_OF_THEM
 
 
-def _convolved(node: Node, attrs: Conv2DAttributes, data: Array, weight: Array) -> Array:
+def _convolved(node: Node, attrs: Conv2DAttributes, convolve: Callable[..., int], data: Array, weight: Array) -> Array:
     found = ffi.new("vta_convolution *", {"groups": attrs.groups})
     found.images, found.height, found.width = len(data), *data.shape[2:]
     found.outputs, found.channels = len(weight) // attrs.groups, weight.shape[1]
@@ -60,6 +62,6 @@ def _convolved(node: Node, attrs: Conv2DAttributes, data: Array, weight: Array) 
     found.out_height, found.out_width = node.shape[2:]
     out = np.empty(node.shape, np.float32)
     given = [ffi.from_buffer("float[]", np.ascontiguousarray(array)) for array in (data, weight)]
-    if lib.vta_convolve(found, *given, ffi.from_buffer("float[]", out)):
+    if convolve(found, *given, ffi.from_buffer("float[]", out)):
         raise MemoryError(f"layer {node.name!r}: no memory to convolve {len(data)} images")
     return out
