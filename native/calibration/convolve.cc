@@ -15,6 +15,8 @@ namespace {
 
 // Outputs and places that are computed together.
 constexpr int64_t kHigh = 8, kWide = 32, kHalf = kWide / 2;
+// Values behind the last one that may be read or written.
+constexpr int64_t kSlack = 16;
 // Products that are added up at once; of longer sums so many after the other, and the rest as two halves.
 constexpr int64_t kMost = 448;
 
@@ -80,22 +82,36 @@ void copy_beside(const float* from, float* to) {
 void copy_run(const float* from, int64_t places, int64_t stride, float* to) {
   if (stride == 1) {
     for (; places >= kWide; places -= kWide, from += kWide, to += kWide) copy_beside<kWide>(from, to);
-    for (; places >= 16; places -= 16, from += 16, to += 16) copy_beside<16>(from, to);
     for (; places >= 8; places -= 8, from += 8, to += 8) copy_beside<8>(from, to);
-    for (; places >= 4; places -= 4, from += 4, to += 4) copy_beside<4>(from, to);
+  }
+  if (stride == 2) {
+    for (int64_t at = 0; at < places; ++at) to[at] = from[2 * at];
+    return;
   }
   for (int64_t at = 0; at < places; ++at) to[at] = from[at * stride];
 }
 
-// What each weight meets at the places of a tile: a row of `kWide` for each.
-void gather(const vta_convolution& c, const float* planes, const Runs& runs, float* rows) {
+// The same in whole vectors, where as much as `kSlack` values may be read, and written, behind the last one.
+void copy_more(const float* from, int64_t places, float* to) {
+  if (places <= 8) return copy_beside<8>(from, to);
+  for (int64_t at = 0; at < places; at += kSlack) copy_beside<kSlack>(from + at, to + at);
+}
+
+// What each weight meets at the places of a tile: a row of `kWide` for each, in order. Runs are in order, too, so that what is
+// written behind one is overwritten by what belongs there. `has_slack`: of the planes, those of the rows have some.
+void gather(const vta_convolution& c, const float* planes, bool has_slack, const Runs& runs, float* rows) {
+  const bool whole = has_slack && c.stride_width == 1;
   for (int64_t channel = 0; channel < c.channels; ++channel, planes += padded_height(c) * padded_width(c)) {
     for (int64_t i = 0; i < c.kernel_height; ++i) {
       for (int64_t j = 0; j < c.kernel_width; ++j, rows += kWide) {
         const float* corner = planes + i * c.dilation_height * padded_width(c) + j * c.dilation_width;
         for (size_t at = 0; at < runs.count; ++at) {
           const Run& run = runs.of[at];
-          copy_run(corner + run.from, run.places, c.stride_width, rows + run.to);
+          if (whole) {
+            copy_more(corner + run.from, run.places, rows + run.to);
+          } else {
+            copy_run(corner + run.from, run.places, c.stride_width, rows + run.to);
+          }
         }
       }
     }
@@ -219,9 +235,9 @@ int vta_convolve(const vta_convolution* convolution, const float* data, const fl
   try {
     const std::vector<int64_t> offsets = offsets_of(c, gathered);
     std::vector<float> packed(static_cast<size_t>(c.groups * group_weights));
-    std::vector<float> rows(static_cast<size_t>(gathered ? values * kWide : 0));
+    std::vector<float> rows(static_cast<size_t>(gathered ? values * kWide + kSlack : 0));
     // What lies around the data stays zero.
-    std::vector<float> padded(static_cast<size_t>(is_padded ? c.channels * padded_height(c) * padded_width(c) : 0));
+    std::vector<float> padded(static_cast<size_t>(is_padded ? c.channels * padded_height(c) * padded_width(c) + kSlack : 0));
     pack_weights(c, weights, packed.data());
     for (int64_t part = 0; part < c.images * c.groups; ++part, data += c.channels * plane, out += c.outputs * positions) {
       if (is_padded) pad(c, data, padded.data());
@@ -229,7 +245,7 @@ int vta_convolve(const vta_convolution* convolution, const float* data, const fl
       for (int64_t at = 0; at < positions; at += kWide) {
         Tile tile{rows.data(), rows.data() + kHalf, offsets.data(), std::min(kWide, positions - at)};
         if (gathered) {
-          gather(c, planes, runs_of(c, at, tile.places), rows.data());
+          gather(c, planes, is_padded, runs_of(c, at, tile.places), rows.data());
         } else {
           tile.first = planes + corner(c, at);
           tile.second = planes + corner(c, at + kHalf);
