@@ -191,10 +191,20 @@ extern "C" int64_t vta_threshold_start(int64_t factor, int64_t lowest, int64_t h
   constexpr int64_t kWord = int64_t{1} << 32;
   // Of the numbers that are `lowest` modulo 2^32, the last that the product of the least start is not below.
   int64_t goal = lowest - vta::search::divided_up(lowest - factor * least, kWord) * kWord;
-  for (int64_t wrap = 0; wrap < wraps; ++wrap, goal += kWord) {
-    const int64_t start = std::max(vta::search::divided_up(goal, factor), least);
-    if (start > most) return -1;
-    if (start * factor - goal <= highest - lowest) return start;
+  if (wraps < 1 || least > most) return -1;
+  if (least * factor - goal <= highest - lowest) return least;
+  goal += kWord;
+  // From one wrap to the next without a division.
+  const int64_t step = kWord / factor, part = kWord % factor;
+  int64_t start = vta::search::divided_up(goal, factor), beyond = start * factor - goal;
+  for (int64_t wrap = 1; wrap < wraps && start <= most; ++wrap) {
+    if (beyond <= highest - lowest) return start;
+    start += step;
+    beyond -= part;
+    if (beyond < 0) {
+      beyond += factor;
+      ++start;
+    }
   }
   return -1;
 }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "search/promising_pairs.h"
 #include "search/thresholds.h"
 
 namespace vta::search {
@@ -37,8 +38,6 @@ constexpr double power_of_two(uint32_t exponent) { return static_cast<double>(in
 constexpr size_t kLanes = 2;  // what every x86-64 has
 typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
 
-constexpr size_t kBlock = 8;  // pairs that are looked at together; the least middle shift has as many
-
 // The pairs of one middle shift, by their place from the second factor 1 << shift on.
 class PairsOfShift {
  public:
@@ -49,7 +48,7 @@ class PairsOfShift {
 
   // What the pairs of a block may be off.
   void offs(size_t block, double* found) const {
-    for (size_t i = 0; i < kBlock; i += kLanes) {
+    for (size_t i = 0; i < kPairBlock; i += kLanes) {
       const Near near = near_at(block + i);
       const Lanes away = near.above < Lanes{} ? -near.above : near.above;
       const Lanes off = away / near.ideal * width_ + dropped_ / near.factor;
@@ -57,20 +56,8 @@ class PairsOfShift {
     }
   }
 
-  // Whether no pair of a block is off by less than `limit`, by what is sure without two of the three divisions: with u the inverse
-  // of the ideal factor, the inverse of the nearest is at least u * (1 - (nearest - ideal) * u).
-  bool none_below(double limit, size_t block) const {
-    constexpr double kRounding = 1.0 - 1e-9;
-    const double inverse = 1.0 / scaled_;
-    Lanes least = Lanes{} + std::numeric_limits<double>::infinity();
-    for (size_t i = 0; i < kBlock; i += kLanes) {
-      const Near near = near_at(block + i);
-      const Lanes away = near.above < Lanes{} ? -near.above : near.above, by_one = near.second * inverse;
-      const Lanes off = by_one * (away * width_ + dropped_ * (1.0 - near.above * by_one));
-      least = off < least ? off : least;
-    }
-    return std::min(least[0], least[1]) * kRounding >= limit;
-  }
+  // The same, to pass over those that are off by too much.
+  PairsOfOneShift bounds() const { return {scaled_, width_, dropped_}; }
 
   Pair pair(uint32_t place) const {
     const int64_t second = static_cast<int64_t>(count() + place);
@@ -104,25 +91,26 @@ class PairsOfShift {
 // Buffers that the rows of one search share.
 struct Room {
   std::vector<Place> places;
+  std::vector<double> inverse;  // of second factors
 };
 
-// Pairs, those that promise most first: a few of them are often enough, so that the others are put in order late.
+// Pairs, those that promise most first: a few of them are often enough, so that the others are ranked late.
 class RankedPairs {
  public:
   RankedPairs(const Row& row, const vta_threshold_limits& limits, Room* room)
-      : slope_(row.slope), width_(static_cast<double>(row.last - row.first)), most_(static_cast<size_t>(limits.pairs)), room_(*room) {
+      : slope_(row.slope),
+        width_(static_cast<double>(row.last - row.first)),
+        least_shift_(static_cast<uint32_t>(limits.least_shift)),
+        last_shift_(static_cast<uint32_t>(limits.most_shift)),
+        most_(static_cast<size_t>(limits.pairs)),
+        few_(std::min(most_, std::max(kFew, static_cast<size_t>(limits.wanted)))),
+        room_(*room) {
+    if (room_.inverse.empty()) room_.inverse = inverses_up_to(limits.most_shift);
     room_.places.clear();
-    const auto last = static_cast<uint32_t>(limits.most_shift);
-    for (auto shift = static_cast<uint32_t>(limits.least_shift); shift <= last; ++shift) {
-      if (most_ > kFew) {
-        keep_all(shift);
-      } else if (room_.places.size() < most_ || least_off(shift) < room_.places.back().off) {
-        keep_few(shift);
-      }
+    for (uint32_t shift = least_shift_; shift <= last_shift_; ++shift) {
+      if (room_.places.size() < few_ || least_off(shift) < room_.places.back().off) keep_few(shift);
     }
-    first_ = std::min({std::max(kFew, static_cast<size_t>(limits.wanted)), most_, room_.places.size()});
-    if (most_ > kFew) part(0, first_);
-    std::sort(begin(), begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = room_.places.size();
   }
 
   // How many pairs come first.
@@ -133,7 +121,12 @@ class RankedPairs {
   // Puts what comes after them in order, of that only the pairs that are `wanted`. Returns up to where they are.
   template <typename Wanted>
   size_t rest(const Wanted& wanted) {
+    if (most_ == few_) return first_;
+    room_.places.clear();
+    for (uint32_t shift = least_shift_; shift <= last_shift_; ++shift) keep_all(shift);
     const size_t end = std::min(most_, room_.places.size());
+    part(0, first_);
+    std::sort(begin(), begin() + static_cast<std::ptrdiff_t>(first_));
     part(first_, end);
     const auto from = begin() + static_cast<std::ptrdiff_t>(first_);
     const auto to = std::remove_if(from, begin() + static_cast<std::ptrdiff_t>(end), [&](const Place& place) { return !wanted(pair(place)); });
@@ -162,29 +155,33 @@ class RankedPairs {
 
   void keep_all(uint32_t shift) const {
     const PairsOfShift pairs(slope_, width_, shift);
-    double off[kBlock];
-    for (size_t block = 0; block < pairs.count(); block += kBlock) {
+    double off[kPairBlock];
+    for (size_t block = 0; block < pairs.count(); block += kPairBlock) {
       pairs.offs(block, off);
-      for (size_t i = 0; i < kBlock; ++i) room_.places.push_back({off[i], shift, static_cast<uint32_t>(block + i)});
+      for (size_t i = 0; i < kPairBlock; ++i) room_.places.push_back({off[i], shift, static_cast<uint32_t>(block + i)});
     }
   }
 
   // Keeps as many as are to be told, in order.
   void keep_few(uint32_t shift) const {
     const PairsOfShift pairs(slope_, width_, shift);
+    const size_t blocks = pairs.count() / kPairBlock;
     std::vector<Place>& few = room_.places;
-    double off[kBlock];
-    for (size_t block = 0; block < pairs.count(); block += kBlock) {
-      if (few.size() == most_ && pairs.none_below(few.back().off, block)) continue;
-      pairs.offs(block, off);
-      for (size_t i = 0; i < kBlock; ++i) keep(off[i], shift, static_cast<uint32_t>(block + i));
+    double off[kPairBlock];
+    for (size_t block = 0; block < blocks; ++block) {
+      if (few.size() == few_) {
+        block = next_promising_block(pairs.bounds(), room_.inverse.data() + pairs.count(), few.back().off, block, blocks);
+        if (block == blocks) break;
+      }
+      pairs.offs(block * kPairBlock, off);
+      for (size_t i = 0; i < kPairBlock; ++i) keep(off[i], shift, static_cast<uint32_t>(block * kPairBlock + i));
     }
   }
 
   void keep(double off, uint32_t shift, uint32_t at) const {
     std::vector<Place>& few = room_.places;
     size_t place = few.size();
-    if (place < most_) {
+    if (place < few_) {
       few.emplace_back();
     } else if (off < few.back().off) {
       --place;
@@ -197,7 +194,10 @@ class RankedPairs {
 
   const double slope_;
   const double width_;
+  const uint32_t least_shift_;
+  const uint32_t last_shift_;
   const size_t most_;
+  const size_t few_;
   Room& room_;
   size_t first_;
 };

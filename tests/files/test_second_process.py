@@ -149,3 +149,89 @@ except KeyError:
 
 def test_outside_of_a_block_things_are_made_at_once():
     assert run("print(made(digests[0], lambda: b'x').decode())") == ["x"]
+
+
+AHEAD = """
+from vta.files.second_process import ahead
+allow_second_process()
+by = []
+
+def make(digest):
+    if os.getpid() != first:
+        os.write(writer, digest[:1])
+    elif not by:
+        # Goes on when the other half, which is here already, began with the last one.
+        assert select.select([reader], [], [], 50)[0]
+    by.append(digest)
+    return digest[:1] * 100_000
+"""
+
+
+def test_a_second_half_that_goes_ahead_makes_some():
+    code = """
+with ahead(lambda: block(make)):
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+    assert block(make) == [digest[:1] * 100_000 for digest in digests]
+    assert os.read(reader, 1) == digests[-1][:1] and digests[-1] not in by, by
+    # The next block splits by itself.
+    by.clear()
+    assert block(make) == [digest[:1] * 100_000 for digest in digests]
+    assert os.read(reader, 1) and digests[-1] not in by, by
+print("done", no_child_is_left(), os.environ.get("OMP_NUM_THREADS"))
+"""
+    assert run(AHEAD + code) == ["done", "True", "None"]
+
+
+@pytest.mark.parametrize("work", ["None", "print('unseen', flush=True)", "block(None)", "1 / 0", "os.kill(os.getpid(), 9)"])
+def test_without_a_use_for_what_goes_ahead_all_is_made_here(work):
+    code = f"""
+by.append(None)  # nothing to wait for
+def work():
+    {work}
+    os.close(writer)
+with ahead(work):
+    os.close(writer)
+    assert select.select([reader], [], [], 50)[0], "it is gone, or closed it"
+    with SecondProcess(wanted=False):
+        assert [made(digest, lambda: digest) for digest in digests] == digests
+print("done", no_child_is_left())
+"""
+    assert run(AHEAD + code) == ["done", "True"]
+
+
+def test_what_goes_ahead_ends_with_the_block():
+    code = """
+with ahead(lambda: os.read(os.pipe()[0], 1)):
+    pass
+print("done", no_child_is_left())
+try:
+    with ahead(lambda: os.read(os.pipe()[0], 1)):
+        raise KeyError(3)
+except KeyError:
+    print(no_child_is_left())
+"""
+    assert run(AHEAD + code) == ["done", "True", "True"]
+
+
+@pytest.mark.parametrize("before", ["second_process._Now.allowed = False", "os.environ['OMP_NUM_THREADS'] = '1'"])
+def test_where_a_process_may_not_split_nothing_goes_ahead(before):
+    code = f"""
+{before}
+os.fork = None
+with ahead(lambda: block(make)):
+    assert block(lambda digest: digest) == digests
+print("done")
+"""
+    assert run(AHEAD + code) == ["done"]
+
+
+def test_only_one_goes_ahead():
+    code = """
+with ahead(lambda: os.read(os.pipe()[0], 1)):
+    split, os.fork = os.fork, None
+    with ahead(lambda: None):
+        pass
+    os.fork = split
+print("done", no_child_is_left())
+"""
+    assert run(AHEAD + code) == ["done", "True"]

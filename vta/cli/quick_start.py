@@ -36,6 +36,8 @@ def quick_start(*, one_thread: bool) -> None:
     # Matrix products take one thread wherever the compiler does some, and the others would spin for a while when they start.
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        # Arrays come and go: to look for, and clear, huge pages for each takes longer than they save.
+        os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
     if is_command(sys.argv):
         if one_thread:
             postpone(_POSTPONED)

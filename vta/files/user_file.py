@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,7 +25,7 @@ _KINDS = (
 )
 
 
-def open_regular(path: str | Path) -> BinaryIO:
+def open_regular(path: str | Path) -> BufferedReader:
     """Open a file for reading. Raises `OSError` with a reason, also for what is no regular file.
 
     Reading a pipe could wait for ever, and a device need not end.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.isa.instruction import AluOp
+from vta.support.on_cores import on_cores
 from vta.support.row_slices import row_slices
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm
@@ -113,7 +114,7 @@ def _largest_sums(terms: tuple[GemmTerm, ...], channels: int) -> NDArray[np.int6
     """A bound of each channel's sum of products over int8 inputs."""
     total = np.zeros(channels, np.int64)
     for term in terms:
-        sums = np.concatenate([_output_sums(term.weights[rows], term.taps) for rows in row_slices(term.weights)])
+        sums = _output_sums(term.weights, term.taps)
         positions = term.kernel[0] * term.kernel[1] if term.window else 1
         total += np.resize(sums, channels) * positions * _LARGEST_INPUT
     return total
@@ -121,6 +122,11 @@ def _largest_sums(terms: tuple[GemmTerm, ...], channels: int) -> NDArray[np.int6
 
 def _output_sums(weights: NDArray[np.int8], taps: int) -> NDArray[np.int64]:
     """The sum of the magnitudes of the weights of each output channel."""
-    if taps > 1:
-        return np.asarray(np.abs(weights, dtype=np.int16).sum(axis=(1, 2, 3, 4), dtype=np.int64).reshape(-1))
-    return np.asarray(np.abs(weights, dtype=np.int16).sum(axis=(1, 2, 3, 5), dtype=np.int64).reshape(-1))
+    axes, lanes = ((1, 2, 3, 4), weights.shape[5]) if taps > 1 else ((1, 2, 3, 5), weights.shape[4])
+    sums = np.empty((len(weights), lanes), np.int64)
+
+    def find(rows: slice) -> None:
+        sums[rows] = np.abs(weights[rows], dtype=np.int16).sum(axis=axes, dtype=np.int64)
+
+    on_cores(find, row_slices(weights))
+    return sums.reshape(-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.dumps import add_dumps, dumping
@@ -24,6 +25,7 @@ from vta.cli.options import (
     target_list,
 )
 from vta.cli.quick_start import no_collection, quick_start
+from vta.cli.search_ahead import search_ahead
 from vta.cli.terminal.output import Output, count, size
 
 if TYPE_CHECKING:
@@ -175,7 +177,8 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     with dumping(options) as watch:
         held = [import_network(options)]
         quantized = is_quantized(held[0])
-        module = compile_network(held.pop(), options, progress, watch=watch)
+        with search_ahead(held[0], options) if quantized else nullcontext():
+            module = compile_network(held.pop(), options, progress, watch=watch)
     module, host = _with_host(module, options, progress)
     gpu = None
     if module.gpu is not None:

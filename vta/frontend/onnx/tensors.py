@@ -74,7 +74,7 @@ def as_imported(array: Array) -> Array:
 
 
 def tensor_array(tensor: onnx.TensorProto, folder: Path | None) -> Array:
-    """Return the value of `tensor`; `folder` is where its external data file is, None if there can be none.
+    """Return the value of `tensor`, read-only; `folder` is where its external data file is, None if there can be none.
 
     Raises `ImportModelError` naming the tensor if type, size or external file are wrong.
     """
@@ -88,14 +88,20 @@ def tensor_array(tensor: onnx.TensorProto, folder: Path | None) -> Array:
     if any(dim < 0 for dim in shape) or math.prod(shape) * np.dtype(stored).itemsize > MAX_ARRAY_BYTES:
         raise ImportModelError(f"{where}: shape {shape} is negative or too large")
     if tensor.data_location == _Type.EXTERNAL:
-        flat = np.frombuffer(_external_bytes(tensor, folder, where), stored)
-    elif tensor.HasField("raw_data"):
+        return _read_only(convert(_external(tensor, np.empty(shape, stored), folder, where)))
+    if tensor.HasField("raw_data"):
         flat = np.frombuffer(_checked(tensor.raw_data, stored, where), stored)
     else:
         flat = _typed(getattr(tensor, field), stored)
     if flat.size != math.prod(shape):
         raise ImportModelError(f"{where}: shape {shape} needs {math.prod(shape)} values, the file has {flat.size}")
-    return convert(flat.reshape(shape))
+    return _read_only(convert(flat.reshape(shape)))
+
+
+def _read_only(array: Array) -> Array:
+    """Constants take an array that nobody can change without a copy."""
+    array.setflags(write=False)
+    return array
 
 
 def _checked(raw: bytes, stored: str, where: str) -> bytes:
@@ -111,7 +117,8 @@ def _typed(values: Any, stored: str) -> Array:
     return np.array(values, np.float64 if stored == "<f8" else None).astype(stored)
 
 
-def _external_bytes(tensor: onnx.TensorProto, folder: Path | None, where: str) -> bytes:
+def _external(tensor: onnx.TensorProto, array: Array, folder: Path | None, where: str) -> Array:
+    """Fill an array of the tensor's shape and stored type from its external data."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
@@ -119,17 +126,18 @@ def _external_bytes(tensor: onnx.TensorProto, folder: Path | None, where: str) -
     path = (folder / location).resolve()
     if not location or not path.is_relative_to(folder.resolve()):
         raise ImportModelError(f"{where}: external data {shown(location)} is not beside the model")
-    itemsize = np.dtype(_TYPES[tensor.data_type][0]).itemsize
-    wanted = math.prod(tensor.dims) * itemsize
-    offset, length = int(entries.get("offset", 0)), int(entries.get("length", wanted))
-    if offset < 0 or length != wanted:
-        raise ImportModelError(f"{where}: external data at {offset} has {length} bytes, the shape needs {wanted}")
+    offset, length = int(entries.get("offset", 0)), int(entries.get("length", array.nbytes))
+    if offset < 0 or length != array.nbytes:
+        raise ImportModelError(f"{where}: external data at {offset} has {length} bytes, the shape needs {array.nbytes}")
     try:
         with open_regular(path) as file:
             there = max(0, size_of(file) - offset)
             if there < length:
                 raise ImportModelError(f"{where}: external data {path.name} ends after {there} of {length} bytes")
             file.seek(offset)
-            return file.read(length)
+            there = file.readinto(array.reshape(-1).view(np.uint8).data) if length else 0
+            if there < length:
+                raise ImportModelError(f"{where}: external data {path.name} ends after {there} of {length} bytes")
+            return array
     except OSError as error:
         raise ImportModelError(f"{where}: external data {path.name}: {error.strerror or error}") from None

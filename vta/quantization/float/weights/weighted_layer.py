@@ -58,6 +58,8 @@ class WeightedLayer:
             stored = transposed_weight(values, attrs_of(anchor, Conv2DTransposeAttributes).groups)
         else:
             stored = values
+        # They are nobody else's: the constant is made without a copy.
+        stored.setflags(write=False)
         attributes: dict[str, Any] = {
             "input_scale": self.source.scale,
             "kernel_scale": scales.as_scale(kernel),

@@ -1,0 +1,115 @@
+"""`search_ahead` asks for what the compiler is about to ask for, where that is not known yet."""
+
+import sys
+
+import pytest
+
+from tests.split_processes import run_program
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="others have one process")
+
+CODE = """
+import argparse, select, sys
+from pathlib import Path
+import numpy as np
+from vta.cli.search_ahead import search_ahead
+from vta.compiler.options import CompileOptions
+from vta.compiler.pipeline import passes_between, run_passes
+from vta.compiler.state import State
+from vta.config.files import config_path
+from vta.config.hardware import HardwareConfig
+from vta.files import process_halves
+from vta.files.cache import file_stamp
+from vta.ir import names as ops
+from vta.ir.graph import Graph, call, constant, graph_input
+from vta.quantization.config import QuantizeConfig
+
+os.environ["VTA_CACHE_PATH"] = folder
+forks = []
+split = os.fork
+os.fork = lambda: forks.append(1) or split()
+allow_second_process()
+
+rng = np.random.default_rng(3)
+channels = 16
+value = source = graph_input("x", (1, channels, 5, 5), "int8")
+for layer in range(6):
+    weight = constant(rng.integers(-127, 128, (channels, channels, 3, 3), np.int8), f"w{layer}")
+    scales = tuple(rng.uniform(1e-3, 3e-3, channels).tolist())
+    read = dict(input_scale=0.05, input_zero_point=-3, kernel_scale=scales, padding=(1, 1, 1, 1))
+    product = call(ops.QNN_CONV2D, [value, weight], f"l{layer}", **read)
+    total = call(ops.BIAS_ADD, [product, constant(rng.integers(-9000, 9000, channels, np.int32))], f"l{layer}")
+    value = call(
+        ops.QNN_REQUANTIZE, [total], f"l{layer}", input_scale=tuple(0.05 * scale for scale in scales), output_scale=0.07,
+        output_zero_point=-3, rounding="tflite", out_dtype="int8",
+    )
+graph = Graph((source,), (value,))
+model = Path(folder, "net.tflite")
+model.write_bytes(b"read already")
+
+reader, writer = os.pipe()
+finish = process_halves.ProcessHalves.make_from_the_end
+def tell_and_finish(halves, failed=False):
+    os.write(writer, b"".join(halves._jobs))
+    finish(halves, failed)
+process_halves.ProcessHalves.make_from_the_end = tell_and_finish
+asked = []
+made = process_halves.ProcessHalves.made
+process_halves.ProcessHalves.made = lambda halves, digest, make: asked.append(digest) or made(halves, digest, make)
+
+def compiled(requantize, expects):
+    options = argparse.Namespace(model=str(model), config=config_path("sim"), requantize=requantize)
+    asked.clear()
+    with search_ahead(graph, options):
+        if expects:
+            assert select.select([reader], [], [], 50)[0], "the second half asks for something"
+            found = os.read(reader, 1 << 16)
+            assert len(found) == 6 * 32
+        how = CompileOptions(quantize=QuantizeConfig(requantize=requantize))
+        run_passes(State(hw=HardwareConfig.named("sim"), model=graph), how, passes_between("import", "lower"))
+    if expects:
+        # What it finished before is read from the cache.
+        assert set(asked) <= {found[at : at + 32] for at in range(0, len(found), 32)}, "it is what the first half asks for"
+"""
+
+
+def run(code, folder):
+    return run_program(f"folder = {str(folder)!r}\n" + CODE + code)
+
+
+@pytest.mark.parametrize("requantize", ["exact", "close"])
+def test_it_asks_for_what_lowering_asks_for(requantize, tmp_path):
+    code = f"""
+compiled({requantize!r}, True)
+kept = sorted(path.name for path in Path(folder, "thresholds").iterdir())
+assert len(kept) == 6 and forks == [1]
+compiled({requantize!r}, False)
+assert forks == [1], "it is known"
+print("done", no_child_is_left())
+"""
+    assert run(code, tmp_path) == ["done", "True"]
+
+
+def test_a_file_that_changed_is_new(tmp_path):
+    code = """
+compiled("exact", True)
+model.write_bytes(b"another one")
+file_stamp.cache_clear()  # a process looks once
+with search_ahead(graph, argparse.Namespace(model=str(model), config=config_path("sim"), requantize="exact")):
+    assert forks == [1, 1]
+print("done", no_child_is_left())
+"""
+    assert run(code, tmp_path) == ["done", "True"]
+
+
+@pytest.mark.parametrize(
+    ("given", "requantize"),
+    [("str(model)", "shift"), ("'resnet18_v1'", "exact"), ("folder", "exact"), ("folder + '/none'", "exact")],
+)
+def test_there_is_one_process_where_it_is_of_no_use(given, requantize, tmp_path):
+    code = f"""
+with search_ahead(graph, argparse.Namespace(model={given}, config=config_path("sim"), requantize={requantize!r})):
+    assert not forks
+print("done")
+"""
+    assert run(code, tmp_path) == ["done"]
