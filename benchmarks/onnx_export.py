@@ -15,7 +15,7 @@ from vta.ir.graph import Graph, Node, attrs_of
 from vta.ir.ops.nn.activation import ClipAttributes
 from vta.ir.ops.nn.conv import Conv2DAttributes
 from vta.ir.ops.nn.norm import SoftmaxAttributes
-from vta.ir.ops.nn.pool import AvgPool2DAttributes
+from vta.ir.ops.nn.pool import AvgPool2DAttributes, Pool2DAttributes
 from vta.ir.ops.shape import TransposeAttributes
 
 __all__ = ["exported"]
@@ -96,10 +96,17 @@ def _average(writer: _Writer, node: Node) -> str:
     return writer.plain("AveragePool", node, **sizes, **flags)
 
 
+def _largest(writer: _Writer, node: Node) -> str:
+    attrs = attrs_of(node, Pool2DAttributes)
+    sizes = {"kernel_shape": list(attrs.pool_size), "strides": list(attrs.strides), "pads": list(attrs.padding)}
+    return writer.plain("MaxPool", node, **sizes, ceil_mode=int(attrs.ceil_mode))
+
+
 _WRITTEN: dict[str, Callable[[_Writer, Node], str]] = {
     ops.ADD: lambda writer, node: writer.plain("Add", node),
     ops.RELU: lambda writer, node: writer.plain("Relu", node),
     ops.CLIP: _clip,
+    ops.MAX_POOL2D: _largest,
     ops.AVG_POOL2D: _average,
     ops.GLOBAL_AVG_POOL2D: lambda writer, node: writer.plain("GlobalAveragePool", node),
     ops.TRANSPOSE: lambda writer, node: writer.plain("Transpose", node, perm=list(attrs_of(node, TransposeAttributes).axes)),
