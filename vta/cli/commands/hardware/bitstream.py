@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, integer, positive
+from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, integer, output_file, positive
 from vta.cli.terminal.output import Output
 
 if TYPE_CHECKING:
@@ -50,15 +51,18 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     resources.add_argument("configs", type=config_name, nargs="*", metavar="CONFIG", help="default: all that are shipped")
     resources.add_argument("--board", default="", metavar="BOARD", help="only this board (default: all that are shipped)")
     resources.set_defaults(run=_resources)
+    record = actions.add_parser("record", help="keep what came of a build as a report, which clocks are estimated from")
+    record.add_argument("-o", "--output", type=output_file, required=True, metavar="FILE.json", help="the report")
+    record.set_defaults(run=_record)
     show = actions.add_parser("show", help="print what a bitstream is, and what came of its build")
     show.set_defaults(run=_show)
     check = actions.add_parser("check", help="refuse a bitstream that is damaged, too slow, or another than is meant")
     check.add_argument("--board", default="", metavar="BOARD", help="the board that it must be for")
     check.add_argument("--config", type=config_name, metavar="CONFIG", help="the config that it must have")
     check.set_defaults(run=_check)
-    for action in (show, check):
+    for action in (record, show, check):
         action.add_argument("file", type=existing_file, metavar="FILE", help="the bitstream, with its description beside it")
-    for action in (listed, resources, show, check):
+    for action in (listed, resources, record, show, check):
         add_json(action)
         add_debug(action)
 
@@ -190,6 +194,18 @@ def _figures(fit: CoreFit) -> tuple[str, ...]:
     resources = fit.resources
     logic = (f"{resources.lut:g}", f"{resources.ff:g}") if known else ("", "")
     return (*logic, f"{resources.dsp:g}", f"{resources.bram:g}")
+
+
+def _record(options: argparse.Namespace) -> None:
+    from vta.bitstream.clock.build_report import report_of
+    from vta.boards.package import check_package
+    from vta.files.atomic_file import write_whole
+
+    output = Output(options.json)
+    report = report_of(check_package(options.file))
+    write_whole(options.output, json.dumps(report.to_json(), indent=2) + "\n", "the report of the build")
+    output.line(f"{options.output}: {report.name}, {report.fmax_mhz:g} MHz")
+    output.result({"file": str(options.output), **report.to_json()})
 
 
 def _show(options: argparse.Namespace) -> None:
