@@ -183,8 +183,11 @@ def _resources(options: argparse.Namespace) -> None:
     configs = {file.stem: load_config(file) for file in files}
     boards = [find_board(name) for name in ([options.board] if options.board else shipped_boards())]
     found = list(core_fits(configs, boards))
-    heads = ("board", "config", "LUT", "FF", "DSP", "BRAM", "LUT and FF", "fits")
-    rows = [(fit.board, fit.config, *_figures(fit), fit.source, "yes" if fit.fits else "; ".join(fit.short)) for fit in found]
+    heads = ("board", "config", "LUT", "FF", "DSP", "BRAM", "LUT and FF", "fits", "MHz at most", "MHz")
+    rows = [
+        (fit.board, fit.config, *_figures(fit), fit.source, "yes" if fit.fits else "; ".join(fit.short), *_clocks(fit))
+        for fit in found
+    ]
     output.show(make_table(heads, rows))
     output.result({"cores": [{**asdict(fit), "fits": fit.fits} for fit in found]})
 
@@ -194,6 +197,14 @@ def _figures(fit: CoreFit) -> tuple[str, ...]:
     resources = fit.resources
     logic = (f"{resources.lut:g}", f"{resources.ff:g}") if known else ("", "")
     return (*logic, f"{resources.dsp:g}", f"{resources.bram:g}")
+
+
+def _clocks(fit: CoreFit) -> tuple[str, str]:
+    """The clock of a system with the core, and that of the board."""
+    if fit.clock is None:
+        return "", f"{fit.wanted_mhz:g}"
+    text = f"{fit.clock.mhz:g}" if fit.clock.source == "built" else f"{fit.clock.mhz:.0f} est., {fit.clock.error:.0%} off"
+    return text, f"{fit.wanted_mhz:g}{', too fast' if fit.slow else ''}"
 
 
 def _record(options: argparse.Namespace) -> None:
