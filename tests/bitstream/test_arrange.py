@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from vta.bitstream.arrange import arranging_programs, arranging_steps, place_route_steps, placing_programs
+from vta.bitstream.placement.path_timing import GRADES
 from vta.boards.files import find_board
 
 NAMES = {"mapped": "mapped.json", "packing": ["--85k"], "netlist": "netlist.json", "between": ".json"}
@@ -29,12 +30,20 @@ def test_what_is_placed_is_moved_and_checked_and_then_routed():
     assert {"--no-route", "router2"} <= set(place.arguments)
     assert place.arguments[place.arguments.index("--write") + 1] == "seed-7/placed.part"
     assert place.arguments[place.arguments.index("--log") + 1] == "seed-7/log.part"
-    assert move.arguments[-4:] == ["seed-7/placed.part", "seed-7/log.part", "seed-7/moved.part", "seed-7/clocks.part"]
+    files = ["seed-7/placed.part", "seed-7/log.part", "seed-7/moved.part", "seed-7/clocks.part"]
+    assert move.arguments[-5:] == [*files, "5G-8"]
     assert check.arguments == ["-m", "placement.same_function", "seed-7/placed.part", "seed-7/moved.part"]
     assert route.arguments[-3:] == ["seed-7/clocks.part", "seed-7/goals.part", "seed-7/report.json"]
     assert {"--no-pack", "--no-place"} <= set(route.runs_nextpnr)
     assert route.runs_nextpnr[route.runs_nextpnr.index("--json") + 1] == "seed-7/moved.part"
     assert route.runs_nextpnr[-4:] == ["--report", "seed-7/report.json", "--textcfg", "seed-7/board.config"]
+
+
+def test_what_moves_cells_knows_the_speed_grade():
+    for board in ("ecpix5", "ulx3s-85f"):
+        _, move, *_ = place_route_steps(find_board(board).fpga, 7, **PLACING, folder="seed-7/", between=".part")
+        assert move.arguments[-1] in GRADES
+    assert move.arguments[-1] == "6"
 
 
 def test_without_sites_that_are_known_one_call_places_and_routes(small_fpga):

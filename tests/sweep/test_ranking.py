@@ -68,7 +68,12 @@ def test_the_clock_that_is_known_is_in_the_ranking(monkeypatch):
     spec = replace(SPEC, config=small, timing={"bus_bits": (128,)}, board=find_board("ecpix5"))
     (entry,) = rank(result_of(spec))
     values = entry_json(1, entry)
-    assert (values["clock_mhz"], values["fmax_mhz"], values["fmax_source"], values["fmax_error"]) == (44.0, 44.0, "estimated", 0.1)
+    assert (values["clock_mhz"], values["fmax_mhz"], values["fmax_source"], values["fmax_error"]) == (
+        44.0,
+        44.0,
+        "estimated",
+        0.1,
+    )
     assert entry.design.fit.slow
     assert entry.milliseconds == pytest.approx(entry.cycles / 44_000)
 

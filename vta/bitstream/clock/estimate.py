@@ -1,8 +1,8 @@
 """At which clock a system is likely to run on an ECP5, without placing and routing it.
 
-The longest paths are control that reaches over memories, and nine tenths of them are wires. So the period is estimated as a time and
-another for each step across the area that the block memories take: ``a + b * sqrt(memories)``, fitted to the systems that were built,
-without Ethernet. Of other families no system was placed and routed, and there is no estimate.
+The longest paths are control, the same in every core, and four fifths of them are wires across an FPGA over which every system is
+spread. So the period is estimated as one time, that of a speed grade, fitted to the systems that were built, without Ethernet. Of
+other families none was placed and routed, and there is no estimate.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class KnownClock:
     source: str
     """``built``, as a build of that core for that board came to; or ``estimated``."""
     error: float
-    """Of estimates, on average, as a share: how far they are off for systems that they are not fitted to. 0 for one that was built."""
+    """Of estimates, as a share: how far they are off for systems that they are not fitted to, on average. 0 for what was built."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,7 @@ def known_clock(hw: HardwareConfig, board: Board, timing: TimingParameters) -> K
 def _is(report: BuildReport, hw: HardwareConfig, board: Board, timing: TimingParameters) -> bool:
     """Whether `report` is of this system."""
     return (
-        not report.ethernet
-        and report.board == board.name
-        and report.config.bitstream == hw.bitstream
-        and report.timing == timing
+        not report.ethernet and report.board == board.name and report.config.bitstream == hw.bitstream and report.timing == timing
     )
 
 
