@@ -155,7 +155,8 @@ def test_a_clock_that_is_known_stands_where_the_user_says_nothing(tmp_path, monk
     known = {(1, 4): KnownClock(44.0, "estimated", 0.1), (1, 8): KnownClock(86.0, "built", 0.0)}
     monkeypatch.setattr(fits, "known_clock", lambda hw, board, timing: known.get((hw.batch, hw.block)))
     sizes = "LOG_INP_BUFF_SIZE: 12, LOG_WGT_BUFF_SIZE: 13, LOG_ACC_BUFF_SIZE: 14, LOG_UOP_BUFF_SIZE: 12"
-    text = f"config: {{LOG_BATCH: [0, 1], LOG_BLOCK: [2, 3], {sizes}}}\ntiming: {{bus_bits: 128}}\nworkloads: ['{WORKLOAD}']\nboard: ecpix5\n"
+    axes = f"config: {{LOG_BATCH: [0, 1], LOG_BLOCK: [2, 3], {sizes}}}\ntiming: {{bus_bits: 128}}\n"
+    text = f"{axes}workloads: ['{WORKLOAD}']\nboard: ecpix5\n"
 
     def clocks(more):
         (tmp_path / "s.yaml").write_text(text + more)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vta.bitstream import placement
-from vta.bitstream.placement import block_sites, blocked_tables, path_timing
+from vta.bitstream.placement import block_sites, blocked_tables
 from vta.bitstream.script import placing_arguments, reading_arguments, routing_arguments
 from vta.boards.fpga import Fpga
 from vta.hardware.ecp5 import multiplier_registers
@@ -83,7 +83,7 @@ def place_route_steps(
     again = [*reading_arguments(fpga, seed, places=places, netlist=moved), "--no-pack", "--no-place"]
     return [
         Step("nextpnr", [*reading, *placing]),
-        Step("python", ["-m", f"{_PACKAGE}.critical_cells", placed, log, moved, clocks, _speed_grade(fpga)]),
+        Step("python", ["-m", f"{_PACKAGE}.critical_cells", placed, log, moved, clocks, fpga.speed_grade]),
         Step("python", ["-m", f"{_PACKAGE}.same_function", placed, moved]),
         Step(
             "python",
@@ -91,11 +91,6 @@ def place_route_steps(
             runs_nextpnr=[*again, *routing_arguments(), *results],
         ),
     ]
-
-
-def _speed_grade(fpga: Fpga) -> str:
-    """As the programs call it: an ECP5-5G has one of its own."""
-    return path_timing.FASTEST if fpga.device.startswith("um5g") else str(fpga.speed)
 
 
 def _is_placed(fpga: Fpga) -> bool:

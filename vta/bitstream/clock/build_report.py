@@ -45,7 +45,8 @@ class BuildReport:
     @property
     def name(self) -> str:
         """What tells it from others, for tables."""
-        return f"{self.config.bitstream} on {self.board}{', Ethernet' if self.ethernet else ''}, seed {self.seed}"
+        ethernet = ", Ethernet" if self.ethernet else ""
+        return f"{self.config.bitstream} on {self.board}{ethernet}, seed {self.seed}"
 
     def to_json(self) -> dict[str, Any]:
         """What its file holds."""

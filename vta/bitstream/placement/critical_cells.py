@@ -36,8 +36,8 @@ def move_critical_cells(
 ) -> dict[str, tuple[float, float]]:
     """Give cells of `module`, as nextpnr writes a placed design, other places, and add copies of some.
 
-    `grade` is the FPGA's speed grade, one of `GRADES`. Returns the longest path of each clock before and after, in ps, by the name of
-    its net. The empty tables are no longer in it.
+    `grade` is the FPGA's speed grade, one of `GRADES`. Returns the longest path of each clock before and after, in ps, by the
+    name of its net. The empty tables are no longer in it.
     """
     search = _Search(module, seed, GRADES[grade])
     before = search.longest
@@ -110,8 +110,8 @@ _WANTED = re.compile(r"Max frequency for clock +'(.*)': [\d.]+ MHz \(\w+ at ([\d
 def main(arguments: list[str]) -> None:
     """Move cells of the placed netlist SOURCE: arguments SOURCE LOG TARGET CLOCKS GRADE.
 
-    LOG is what nextpnr said when it placed. CLOCKS is written: what each clock is to be, and what is estimated, in MHz. GRADE is the
-    FPGA's speed grade, one of `GRADES`.
+    LOG is what nextpnr said when it placed. CLOCKS is written: what each clock is to be, and what is estimated, in MHz. GRADE is
+    the FPGA's speed grade, one of `GRADES`.
     """
     source, log, target, clocks, grade = arguments
     netlist = json.loads(Path(source).read_text(encoding="utf-8"))

@@ -1,8 +1,8 @@
 """Estimates how long the paths of a placed design are, from the places of its cells.
 
 Delays are those of speed grade 8 of an ECP5-5G, in picoseconds, as nextpnr reports them of Project Trellis's database. Tables,
-registers, carries and wires of other grades are slower by one factor, and counted as on that one; memories and multipliers are slower
-by factors of their own. So picoseconds of a slow grade are these times the first factor (`GRADES`).
+registers, carries and wires of other grades are slower by one factor, and counted as on that one; memories and multipliers are
+slower by factors of their own. So picoseconds of a slow grade are these times the first factor (`GRADES`).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _has_registers(design: Design, cell: int) -> bool:
 
 
 class Timing:
-    """Estimates how long paths are, from the places of their cells: in picoseconds as of the fastest grade, each clock by itself."""
+    """Estimates how long paths are, from the places of their cells: in picoseconds of the fastest grade, each clock by itself."""
 
     def __init__(self, design: Design, grade: Grade = GRADES[FASTEST]) -> None:
         self._design = design
