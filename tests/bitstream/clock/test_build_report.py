@@ -26,6 +26,7 @@ def package(**clocks):
 def test_what_is_reported_of_a_build_is_read_again(tmp_path):
     report = report_of(package(clk=61.5, oscillator=300.0))
     assert (report.fmax_mhz, report.wanted_mhz, report.seed, report.ethernet) == (61.5, 50.0, 7, False)
+    assert report.others_mhz == {"oscillator": 300.0}
     assert report.resources == Resources(7, 5, 1, 3)
     path = tmp_path / "report.json"
     path.write_text(json.dumps(report.to_json()))

@@ -35,6 +35,8 @@ class BuildReport:
     """The clock that the system was built for."""
     fmax_mhz: float
     """As fast as that clock may be."""
+    others_mhz: Mapping[str, float]
+    """As fast as each other clock may be, by the name of its net."""
     resources: Resources
     """Of the whole system."""
     seconds: Mapping[str, float]
@@ -55,6 +57,7 @@ class BuildReport:
             **values,
             "config": self.config.to_json(),
             "timing": self.timing.to_json(),
+            "others_mhz": dict(self.others_mhz),
             "resources": asdict(self.resources),
             "seconds": dict(self.seconds),
             "tools": dict(self.tools),
@@ -69,6 +72,8 @@ def report_of(package: Package) -> BuildReport:
     clocks = build.fmax_mhz
     if _SYSTEM not in clocks and len(clocks) != 1:
         raise ConfigError(f"{package.bitstream}: none of its clocks is {_SYSTEM}: {', '.join(clocks) or 'it has none'}")
+    # Without a PLL or a controller of DRAM there is one clock, the oscillator's.
+    system = _SYSTEM if _SYSTEM in clocks else next(iter(clocks))
     return BuildReport(
         board=package.board,
         config=package.config,
@@ -76,8 +81,8 @@ def report_of(package: Package) -> BuildReport:
         ethernet=package.network is not None,
         seed=build.seed,
         wanted_mhz=build.clock_mhz,
-        # Without a PLL or a controller of DRAM there is one clock, the oscillator's.
-        fmax_mhz=clocks.get(_SYSTEM) or next(iter(clocks.values())),
+        fmax_mhz=clocks[system],
+        others_mhz={name: mhz for name, mhz in clocks.items() if name != system},
         resources=Resources(**build.resources),
         seconds=build.seconds,
         tools=build.tools,
@@ -96,6 +101,7 @@ def read_build_report(path: Path) -> BuildReport:
             seed=int(values["seed"]),
             wanted_mhz=float(values["wanted_mhz"]),
             fmax_mhz=float(values["fmax_mhz"]),
+            others_mhz={str(clock): float(mhz) for clock, mhz in values["others_mhz"].items()},
             resources=Resources(**values["resources"]),
             seconds={str(stage): float(time) for stage, time in values["seconds"].items()},
             tools={str(tool): str(version) for tool, version in values["tools"].items()},

@@ -19,7 +19,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.support.dataclass import dataclass
 
-__all__ = ["ClockEstimator", "KnownClock", "known_clock", "left_out_errors", "shipped_estimator"]
+__all__ = ["ClockEstimator", "KnownClock", "estimated_from_others", "known_clock", "shipped_estimator"]
 
 _SAME_SIZE = "85k"
 """What the names of devices end in on which systems were built."""
@@ -56,13 +56,12 @@ def _slower(board: Board) -> float:
     return GRADES[board.fpga.speed_grade].slower
 
 
-def left_out_errors(reports: Sequence[BuildReport]) -> list[float]:
-    """How far estimates are off, as shares of the clock that was reached, for each system estimated from all others."""
-    errors = []
-    for report in reports:
-        estimator = ClockEstimator(other for other in reports if other is not report)
-        errors.append(estimator.mhz(find_board(report.board)) / report.fmax_mhz - 1)
-    return errors
+def estimated_from_others(reports: Sequence[BuildReport]) -> list[tuple[BuildReport, float]]:
+    """Each system, and the MHz that are estimated for it from all others."""
+    return [
+        (report, ClockEstimator(other for other in reports if other is not report).mhz(find_board(report.board)))
+        for report in reports
+    ]
 
 
 @cache
@@ -71,8 +70,8 @@ def shipped_estimator() -> tuple[ClockEstimator, float] | None:
     reports = [report for report in built_systems() if not report.ethernet]
     if len(reports) < _FEWEST:
         return None
-    errors = left_out_errors(reports)
-    return ClockEstimator(reports), sum(map(abs, errors)) / len(errors)
+    errors = [abs(mhz / report.fmax_mhz - 1) for report, mhz in estimated_from_others(reports)]
+    return ClockEstimator(reports), sum(errors) / len(errors)
 
 
 def known_clock(hw: HardwareConfig, board: Board, timing: TimingParameters) -> KnownClock | None:

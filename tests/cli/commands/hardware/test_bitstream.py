@@ -10,6 +10,7 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 
 from tests.bitstream.flow import HW, SMALL_BOARD, Flow
 from vta.bitstream import fits, tools
+from vta.bitstream.clock import estimate
 from vta.bitstream.clock.build_report import read_build_report
 from vta.bitstream.clock.estimate import KnownClock
 from vta.bitstream.report import Resources
@@ -61,6 +62,26 @@ def test_a_clock_that_is_missed_ends_with_an_error_and_the_result(flow, tmp_path
     printed = capsys.readouterr()
     assert not json.loads(printed.out)["fits"]
     assert "the clock is not met: clock may have 20 MHz of 25; a lower clock or other seeds may help" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (
+            KnownClock(24.0, "estimated", 0.07),
+            "25 MHz are wanted; the estimate, 7% off on average, is 24 MHz: the clock may be missed",
+        ),
+        (KnownClock(24.5, "built", 0.0), "25 MHz are wanted; a build came to 24.5 MHz: the clock may be missed"),
+        (KnownClock(25.0, "built", 0.0), None),
+        (None, None),
+    ],
+)
+def test_a_clock_that_may_be_missed_is_told_before_the_build(known, words, flow, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(estimate, "known_clock", lambda hw, board, timing: known)
+    assert build(tmp_path, "--json") == 0
+    said = capsys.readouterr().err
+    assert (words or "") in said
+    assert ("MHz are wanted" in said) == (words is not None)
 
 
 def test_a_tool_that_fails_is_one_line(flow, tmp_path, capsys):

@@ -124,6 +124,7 @@ def _build(options: argparse.Namespace) -> None:
         mac=options.mac,
     )
     check_fits(board, hw, plan.timing, map(HardwareConfig.named, shipped_configs()))
+    _warn_of_clock(plan, output)
     tools = find_tools(dram=plan.fpga.dram is not None, network=plan.network is not None)
     with output.progress() as progress:
         built = build_bitstream(plan, options.output, tools, progress)
@@ -133,6 +134,16 @@ def _build(options: argparse.Namespace) -> None:
         clocks = built.report.missed.items()
         missed = "; ".join(f"{name} may have {clock.mhz:g} MHz of {clock.wanted_mhz:g}" for name, clock in clocks)
         raise DeviceError(f"{built.bitstream}: the clock is not met: {missed}; a lower clock or other seeds may help")
+
+
+def _warn_of_clock(plan: Plan, output: Output) -> None:
+    """Say before the build if its clock is faster than what is known of the core."""
+    from vta.bitstream.clock.estimate import known_clock
+
+    known = None if plan.network else known_clock(plan.hw, plan.board, plan.timing)
+    if known is not None and known.mhz < plan.design.clock_mhz:
+        how = "a build came to" if known.source == "built" else f"the estimate, {known.error:.0%} off on average, is"
+        output.line(f"{plan.design.clock_mhz:g} MHz are wanted; {how} {known.mhz:g} MHz: the clock may be missed")
 
 
 def _print_built(plan: Plan, built: Built, output: Output) -> None:
