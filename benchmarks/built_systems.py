@@ -3,7 +3,7 @@
     python -m benchmarks.built_systems
 
 Nothing is built. The first table has what each system takes and how fast it runs, beside the clock that is estimated from all
-others; the second the seconds of the stages of its build.
+other systems; the second the seconds of the stages of its build.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def clock_rows() -> list[list[str]]:
         counts = (f"{count:,}" for count in (found.lut, found.ff, found.dsp, found.bram))
         rows.append([*_names(report), *counts, f"{report.wanted_mhz:g}", f"{report.fmax_mhz:.1f}", guess])
     counted = ["look-up tables", "flip-flops", "multipliers", "memories"]
-    return [["config", "board", *counted, "MHz wanted", "MHz", "estimated from the others"], *rows]
+    return [["config", "board", *counted, "MHz wanted", "MHz", "estimated from other systems"], *rows]
 
 
 def second_rows() -> list[list[str]]:
@@ -41,11 +41,13 @@ def second_rows() -> list[list[str]]:
 
 
 def error_words() -> str:
-    """How far estimates are off, and of which systems that is known."""
+    """How far estimates are off, and of how many builds that is known."""
     known = shipped_estimator()
     assert known is not None, "there are reports"
-    errors = [abs(mhz / report.fmax_mhz - 1) for report, mhz in estimated_from_others(_without_ethernet())]
-    return f"{len(errors)} systems, off by {known[1]:.1%} on average and {max(errors):.1%} at most"
+    reports = _without_ethernet()
+    errors = [abs(mhz / report.fmax_mhz - 1) for report, mhz in estimated_from_others(reports)]
+    counts = f"{len(errors)} builds of {len({report.system for report in reports})} systems"
+    return f"{counts}, off by {known[1]:.1%} on average and {max(errors):.1%} at most"
 
 
 def _without_ethernet() -> list[BuildReport]:

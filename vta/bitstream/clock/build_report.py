@@ -45,6 +45,11 @@ class BuildReport:
     """Version of each."""
 
     @property
+    def system(self) -> tuple[str, str, bool]:
+        """What was built, whatever clock and seed it was built with."""
+        return self.config.bitstream, self.board, self.ethernet
+
+    @property
     def name(self) -> str:
         """What tells it from others, for tables."""
         ethernet = ", Ethernet" if self.ethernet else ""

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from vta.bitstream.clock.build_report import BuildReport, built_systems
-from vta.bitstream.placement.path_timing import GRADES
 from vta.boards.description import Board
 from vta.boards.files import find_board
 from vta.boards.fpga import Fpga
@@ -21,6 +20,9 @@ from vta.support.dataclass import dataclass
 
 __all__ = ["ClockEstimator", "KnownClock", "estimated_from_others", "known_clock", "shipped_estimator"]
 
+_SLOWER = {"5G-8": 1.0, "6": 1.53}
+"""By speed grade, periods in relation to those of the fastest: of the places that `sim_1x4` has on a ULX3S, routed for either
+grade (57.9 and 88.7 MHz). Of others nothing was routed."""
 _SAME_SIZE = "85k"
 """What the names of devices end in on which systems were built."""
 _FEWEST = 2
@@ -53,13 +55,13 @@ class ClockEstimator:
 
 def _slower(board: Board) -> float:
     assert board.fpga is not None, "whoever asks has made sure of it"
-    return GRADES[board.fpga.speed_grade].slower
+    return _SLOWER[board.fpga.speed_grade]
 
 
 def estimated_from_others(reports: Sequence[BuildReport]) -> list[tuple[BuildReport, float]]:
-    """Each system, and the MHz that are estimated for it from all others."""
+    """Each build, and the MHz that are estimated for it from those of all other systems; there are two systems or more."""
     return [
-        (report, ClockEstimator(other for other in reports if other is not report).mhz(find_board(report.board)))
+        (report, ClockEstimator(other for other in reports if other.system != report.system).mhz(find_board(report.board)))
         for report in reports
     ]
 
@@ -68,7 +70,7 @@ def estimated_from_others(reports: Sequence[BuildReport]) -> list[tuple[BuildRep
 def shipped_estimator() -> tuple[ClockEstimator, float] | None:
     """The estimates from the reports that come with this package, and their mean error; None with too few of them."""
     reports = [report for report in built_systems() if not report.ethernet]
-    if len(reports) < _FEWEST:
+    if len({report.system for report in reports}) < _FEWEST:
         return None
     errors = [abs(mhz / report.fmax_mhz - 1) for report, mhz in estimated_from_others(reports)]
     return ClockEstimator(reports), sum(errors) / len(errors)
@@ -94,4 +96,4 @@ def _is(report: BuildReport, hw: HardwareConfig, board: Board, timing: TimingPar
 
 
 def _is_like_built(fpga: Fpga | None) -> bool:
-    return fpga is not None and fpga.device.endswith(_SAME_SIZE)
+    return fpga is not None and fpga.device.endswith(_SAME_SIZE) and fpga.speed_grade in _SLOWER
