@@ -118,7 +118,7 @@ IS_A_PIN = "allowed: the name of a pin, as K23 or AA2"
         ("fpga.dram", None, "b.yaml: fpga: one of the fields dram and block_memory_bytes is needed"),
         ("fpga.block_memory_bytes", 1 << 15, "b.yaml: fpga: one of the fields dram and block_memory_bytes is needed"),
         ("fpga.device", "85", "b.yaml: fpga: device = '85'; allowed: 12k, 25k"),
-        ("fpga.speed", 9, "b.yaml: fpga: speed = 9; allowed: 6, 7, 8"),
+        ("fpga.speed", 7, "b.yaml: fpga: speed = 7; allowed: 8"),
         ("fpga.package", "CABGA 554", "b.yaml: fpga: package = 'CABGA 554'; allowed: letters, digits and underscores"),
         ("fpga.clock.pin", "23K", f"b.yaml: fpga: clock: pin = '23K'; {IS_A_PIN}"),
         ("fpga.serial.sent", "P", f"b.yaml: fpga: serial: sent = 'P'; {IS_A_PIN}"),

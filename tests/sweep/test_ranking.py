@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from vta.bitstream import fits
+from vta.bitstream.clock.estimate import KnownClock
 from vta.boards.files import find_board
 from vta.config.hardware import HardwareConfig
 from vta.report.table import write_table
@@ -58,6 +60,22 @@ def test_with_a_board_the_table_has_what_a_core_takes_of_it():
     assert {entry.design.timing.bus_bits: entry_json(1, entry)["clock_mhz"] for entry in entries} == {64: 100.0, 128: 25.0}
     slow = next(entry for entry in entries if entry.design.timing.bus_bits == 128)
     assert slow.milliseconds == pytest.approx(slow.cycles / 25_000)
+
+
+def test_the_clock_that_is_known_is_in_the_ranking(monkeypatch):
+    monkeypatch.setattr(fits, "known_clock", lambda hw, board, timing: KnownClock(44.0, "estimated", 0.1))
+    small = {key: (value,) for key, value in HardwareConfig.named("sim_1x8").to_json().items() if key.startswith("LOG_")}
+    spec = replace(SPEC, config=small, timing={"bus_bits": (128,)}, board=find_board("ecpix5"))
+    (entry,) = rank(result_of(spec))
+    values = entry_json(1, entry)
+    assert (values["clock_mhz"], values["fmax_mhz"], values["fmax_source"], values["fmax_error"]) == (
+        44.0,
+        44.0,
+        "estimated",
+        0.1,
+    )
+    assert entry.design.fit.slow
+    assert entry.milliseconds == pytest.approx(entry.cycles / 44_000)
 
 
 def test_fewest_cycles_first_then_least_area():

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from vta.bitstream import fits
+from vta.bitstream.clock.estimate import KnownClock
 from vta.config.technology import Technology
 from vta.demo import model_path
 from vta.errors import SweepError
@@ -147,6 +149,22 @@ def test_the_clock_is_the_least_that_is_said_of_a_design(tmp_path):
     ):
         with pytest.raises(SweepError, match=problem):
             clocks(wrong)
+
+
+def test_a_clock_that_is_known_stands_where_the_user_says_nothing(tmp_path, monkeypatch):
+    known = {(1, 4): KnownClock(44.0, "estimated", 0.1), (1, 8): KnownClock(86.0, "built", 0.0)}
+    monkeypatch.setattr(fits, "known_clock", lambda hw, board, timing: known.get((hw.batch, hw.block)))
+    sizes = "LOG_INP_BUFF_SIZE: 12, LOG_WGT_BUFF_SIZE: 13, LOG_ACC_BUFF_SIZE: 14, LOG_UOP_BUFF_SIZE: 12"
+    axes = f"config: {{LOG_BATCH: [0, 1], LOG_BLOCK: [2, 3], {sizes}}}\ntiming: {{bus_bits: 128}}\n"
+    text = f"{axes}workloads: ['{WORKLOAD}']\nboard: ecpix5\n"
+
+    def clocks(more):
+        (tmp_path / "s.yaml").write_text(text + more)
+        return [design.clock_mhz for design in expand(load_spec(tmp_path / "s.yaml"))[0]]
+
+    assert clocks("") == [44, 86, 50]
+    assert clocks("clock: 70") == [70] * 3
+    assert clocks("clock: {LOG_BLOCK: {3: 99, 2: 60}}") == [60, 99, 50]
 
 
 def test_a_core_that_needs_more_than_the_board_has_is_illegal_with_the_numbers(tmp_path, monkeypatch):

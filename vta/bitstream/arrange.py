@@ -13,8 +13,17 @@ from vta.support.dataclass import dataclass
 
 __all__ = ["Step", "arranging_programs", "arranging_steps", "place_route_steps", "placing_programs"]
 
-_CRITICAL_CELLS = ("__init__", "cell_mover", "critical_cells", "driver_copies", "path_timing", "placed_design", "route_to_goals")
-"""Modules of a package that moves cells after placement, and routes."""
+_PLACEMENT = (
+    "__init__",
+    "cell_mover",
+    "critical_cells",
+    "driver_copies",
+    "path_timing",
+    "placed_design",
+    "route_to_goals",
+    "same_function",
+)
+"""Modules of a package that moves cells after placement, checks that nothing else was done, and routes."""
 _PACKAGE = "placement"
 _PLACED_DEVICES = "85k"
 """What the names of devices end in whose sites are known."""
@@ -40,7 +49,7 @@ def arranging_programs(fpga: Fpga) -> dict[str, str]:
 
 def placing_programs(fpga: Fpga) -> dict[str, str]:
     """Return the text of the programs that `place_route_steps` for `fpga` run, by the names of their files."""
-    folder, names = Path(placement.__path__[0]), _CRITICAL_CELLS if _is_placed(fpga) else ()
+    folder, names = Path(placement.__path__[0]), _PLACEMENT if _is_placed(fpga) else ()
     return {f"{_PACKAGE}/{name}.py": (folder / f"{name}.py").read_text(encoding="utf-8") for name in names}
 
 
@@ -74,7 +83,8 @@ def place_route_steps(
     again = [*reading_arguments(fpga, seed, places=places, netlist=moved), "--no-pack", "--no-place"]
     return [
         Step("nextpnr", [*reading, *placing]),
-        Step("python", ["-m", f"{_PACKAGE}.critical_cells", placed, log, moved, clocks]),
+        Step("python", ["-m", f"{_PACKAGE}.critical_cells", placed, log, moved, clocks, fpga.speed_grade]),
+        Step("python", ["-m", f"{_PACKAGE}.same_function", placed, moved]),
         Step(
             "python",
             ["-m", f"{_PACKAGE}.route_to_goals", clocks, goals, report],

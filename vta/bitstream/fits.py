@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from vta.bitstream.clock.estimate import KnownClock, known_clock
 from vta.boards.description import Board
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
@@ -26,11 +27,20 @@ class CoreFit:
     resources: Resources
     short: tuple[str, ...]
     """What there is too little of, in words with both numbers."""
+    clock: KnownClock | None
+    """How fast a system with the core runs; None where nothing tells: then its clock is the user's."""
+    wanted_mhz: float
+    """The clock of the board's design."""
 
     @property
     def fits(self) -> bool:
         """Whether nothing is short."""
         return not self.short
+
+    @property
+    def slow(self) -> bool:
+        """Whether the clock is known, and below the board's."""
+        return self.clock is not None and self.clock.mhz < self.wanted_mhz
 
 
 def core_fits(configs: Mapping[str, HardwareConfig], boards: Iterable[Board]) -> Iterator[CoreFit]:
@@ -51,4 +61,7 @@ def core_fit(name: str, hw: HardwareConfig, board: Board, timing: TimingParamete
     source, found = known_logic(hw, board, timing)
     logic = found or Resources()
     resources = Resources(lut=logic.lut, ff=logic.ff, dsp=need.dsp, bram=need.block_memories)
-    return CoreFit(name, board.name, source, resources, tuple(too_much(hw, board, timing)))
+    short = tuple(too_much(hw, board, timing))
+    # What does not fit has no clock.
+    clock = None if short else known_clock(hw, board, timing)
+    return CoreFit(name, board.name, source, resources, short, clock, board.core_design().clock_mhz)

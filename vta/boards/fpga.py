@@ -18,6 +18,8 @@ DRAM_SIGNALS = {"a": 0, "ba": 0, "ras_n": 1, "cas_n": 1, "we_n": 1, "dm": 0, "dq
 
 _DEVICES = ("12k", "25k", "45k", "85k", "um-25k", "um-45k", "um-85k", "um5g-25k", "um5g-45k", "um5g-85k")
 """Devices of the family ECP5, as the place-and-route names them."""
+_FASTER = "um5g"
+"""What the names of those of an ECP5-5G begin with."""
 _PIN = re.compile(r"[A-Z]{1,2}[1-9][0-9]?")
 _LANE_BITS = 8
 _LARGEST_MEMORY = 0xF0000000
@@ -99,10 +101,25 @@ class Fpga:
     ethernet: Ethernet | None = None
 
     @property
+    def speed_grade(self) -> str:
+        """As its delays are known: an ECP5-5G has one of its own."""
+        return f"5G-{self.speed}" if self.device.startswith(_FASTER) else str(self.speed)
+
+    @property
     def named_signals(self) -> dict[str, Pins]:
         """The signals of memory and network, by the names of the top module's ports."""
         named = {f"ddram_{name}": pins for name, pins in (self.dram.signals.items() if self.dram else ())}
         return named | {f"eth_{name}": pins for name, pins in (self.ethernet.signals.items() if self.ethernet else ())}
+
+
+_SPEEDS, _SPEEDS_OF_5G = (6, 7, 8), (8,)
+"""Speed grades of an ECP5, and of an ECP5-5G (Lattice FPGA-DS-02012, ordering information)."""
+
+
+def _speed(reader: Reader) -> int:
+    device = str(reader.values.get("device"))
+    speeds = _SPEEDS_OF_5G if device.startswith(_FASTER) else _SPEEDS
+    return reader.integer("speed", ", ".join(map(str, speeds)), lambda value: value in speeds)
 
 
 def read_fpga(reader: Reader) -> Fpga:
@@ -118,7 +135,7 @@ def read_fpga(reader: Reader) -> Fpga:
     fpga = Fpga(
         device=reader.choice("device", _DEVICES),
         package=_word(reader, "package"),
-        speed=reader.integer("speed", "6, 7, 8", lambda value: value in (6, 7, 8)),
+        speed=_speed(reader),
         loader=_word(reader, "loader") if "loader" in reader.values else "",
         clock=_pin(clock),
         clock_mhz=clock.number("mhz", 8, 400),

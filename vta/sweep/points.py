@@ -139,7 +139,7 @@ def _design(
     def make(timing: Mapping[str, Any]) -> Design:
         parameters = TimingParameters.from_json({"bus_bits": timing_of(hw).bus_bits, **timing})
         fit = None if spec.board is None else _fit(spec.board, hw, parameters)
-        mhz = spec.clock.of(hw, parameters, spec.board)
+        mhz = spec.clock.of(hw, parameters, spec.board, fit)
         return Design(hw, parameters, spec.technology, varied, requantize, mhz, fit)
 
     return _made(make, timing, {**config, **timing})

@@ -231,7 +231,17 @@ def _resources_json(design: Design) -> dict[str, Any]:
     if fit is None:
         return {}
     lut, ff = (None, None) if fit.source == "counted" else (fit.resources.lut, fit.resources.ff)
-    return {"lut": lut, "ff": ff, "lut_source": fit.source, "dsp": fit.resources.dsp, "block_memories": fit.resources.bram}
+    clock = fit.clock
+    return {
+        "lut": lut,
+        "ff": ff,
+        "lut_source": fit.source,
+        "dsp": fit.resources.dsp,
+        "block_memories": fit.resources.bram,
+        "fmax_mhz": clock.mhz if clock else None,
+        "fmax_source": clock.source if clock else None,
+        "fmax_error": clock.error if clock else None,
+    }
 
 
 def write_ranking(entries: Sequence[Entry], path: Path) -> None:

@@ -6,7 +6,7 @@ import random
 import re
 from collections import defaultdict
 
-_INPUTS = ("A", "B", "C", "D", "M", "DI", "CE", "LSR", "CLK", "F1", "FXA", "FXB", "FCI")
+_INPUTS = ("A", "B", "C", "D", "M", "DI", "CE", "LSR", "CLK", "CLKA", "F1", "FXA", "FXB", "FCI")
 
 
 class Placed:

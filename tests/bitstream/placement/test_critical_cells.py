@@ -34,6 +34,11 @@ def test_what_is_said_of_the_paths_is_what_the_netlist_has():
     assert length == pytest.approx(after)
 
 
+def test_a_slow_grade_is_slower():
+    fast, slow = (move_critical_cells(random_design(3).module, rounds=1, grade=grade)["clock"] for grade in ("5G-8", "6"))
+    assert slow == pytest.approx(tuple(1.7 * length for length in fast))
+
+
 def test_the_same_design_gets_the_same_places():
     one, other = random_design(5).module, random_design(5).module
     move_critical_cells(one, rounds=2)
@@ -100,7 +105,7 @@ def test_as_a_program(tmp_path, capsys):
         "Info: Max frequency for clock 'clock': 1.5 MHz (FAIL at 2.00 MHz)\n"
         "Info: Max frequency for clock    'clock': 55.83 MHz (PASS at 50.00 MHz)\n"
     )
-    critical_cells.main([str(source), str(log), str(target), str(clocks)])
+    critical_cells.main([str(source), str(log), str(target), str(clocks), "5G-8"])
     (known,) = json.loads(clocks.read_text()).items()
     assert known[0] == "clock"
     assert known[1]["wanted_mhz"] == 50.0

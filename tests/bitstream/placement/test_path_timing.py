@@ -3,7 +3,7 @@
 import pytest
 
 from tests.bitstream.placement.placed import Placed
-from vta.bitstream.placement.path_timing import Timing, wire_delay
+from vta.bitstream.placement.path_timing import GRADES, Timing, wire_delay
 from vta.bitstream.placement.placed_design import Design
 
 
@@ -22,6 +22,16 @@ def test_a_path_is_as_long_as_its_cells_and_wires():
     made.register("to", "X40/Y30/SLICEB.FF1", "c", M="b")
     _, longest = analysed(made)
     assert longest == {"clock": pytest.approx(309 + wire_delay(3, 0) + 141 + wire_delay(27, 10))}
+
+
+def test_memories_of_a_slow_grade_are_slower_than_its_tables():
+    made = Placed()
+    made.add("from", "DP16KD", "X10/Y20/EBR0", CLKA="clock", DOA0="a")
+    made.register("to", "X13/Y20/SLICEB.FF1", "c", M="a")
+    design = Design(made.module)
+    for name, grade in GRADES.items():
+        (longest,) = Timing(design, grade).analyse()[2].values()
+        assert grade.slower * longest == pytest.approx(1419 * grade.memories + grade.slower * wire_delay(3, 0)), name
 
 
 def test_a_wire_is_longer_the_further_it_goes():

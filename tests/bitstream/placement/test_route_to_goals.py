@@ -42,6 +42,17 @@ def test_a_goal_is_never_below_what_is_wanted():
     assert first["clk"] >= 125.0
 
 
+def test_where_what_is_wanted_is_out_of_reach_the_second_goal_is_what_is_estimated():
+    first, second = goals_of({"clk": {"wanted_mhz": 80.0, "estimate_mhz": 67.5}, "slow": CLOCKS["slow"]})
+    assert first == pytest.approx({"clk": 81.6, "slow": 27.5})
+    assert second == pytest.approx({"clk": 75.6, "slow": 25.5})
+
+
+def test_no_goal_is_tried_twice():
+    (goals,) = goals_of({"clk": {"wanted_mhz": 112.0, "estimate_mhz": 102.0}})
+    assert goals == pytest.approx({"clk": 114.24})
+
+
 @pytest.fixture
 def routed(tmp_path):
     def run(ends):

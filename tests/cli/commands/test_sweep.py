@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from vta.bitstream import fits
+from vta.bitstream.clock.estimate import KnownClock
 from vta.cli.main import main
 
 WORKLOAD = "conv2d_packed.vta:1x1x6x6x1x16:1x1x3x3x16x16:1x1:1x1x1x1:1x1"
@@ -51,6 +53,19 @@ def test_ctrl_c_leaves_a_table_that_goes_on(spec, tmp_path, capsys, monkeypatch)
     assert "resume it, or name another directory (--resume)" in capsys.readouterr().err
     assert main(["sweep", str(spec), "-o", str(out), "--resume"]) == 0
     assert len((out / "sweep.csv").read_text().splitlines()) == 3
+
+
+def test_a_core_that_is_slower_than_its_board_is_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(fits, "known_clock", lambda hw, board, timing: KnownClock(44.5, "estimated", 0.1))
+    work = WORKLOAD.replace("16", "8")
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps({"base": "sim_1x8", "timing": {"bus_bits": 128}, "workloads": [work], "board": "ecpix5"}))
+    assert main(["sweep", str(path), "-o", str(tmp_path / "out"), "--jobs", "1", "--json"]) == 0
+    printed = capsys.readouterr()
+    (entry,) = json.loads(printed.out)["ranking"]
+    assert (entry["clock_mhz"], entry["fmax_mhz"], entry["fmax_source"]) == (44.5, 44.5, "estimated")
+    words = f"slower than the 50 MHz that board ecpix5 is built for: {entry['config']} 44.5 MHz (estimated)\n"
+    assert words in printed.err
 
 
 def test_no_result_at_all_is_an_error(tmp_path, capsys):

@@ -20,7 +20,7 @@ from typing import Any
 
 from .cell_mover import Mover
 from .driver_copies import Copier
-from .path_timing import Timing
+from .path_timing import FASTEST, GRADES, Grade, Timing
 from .placed_design import Design
 
 __all__ = ["main", "move_critical_cells"]
@@ -31,28 +31,33 @@ _ENOUGH, _PATIENCE = 0.995, 4
 """Rounds that bring less than that are of no use; after more of them than that, it ends."""
 
 
-def move_critical_cells(module: dict[str, Any], seed: int = 1, rounds: int = _ROUNDS) -> dict[str, tuple[float, float]]:
+def move_critical_cells(
+    module: dict[str, Any], seed: int = 1, rounds: int = _ROUNDS, grade: str = FASTEST
+) -> dict[str, tuple[float, float]]:
     """Give cells of `module`, as nextpnr writes a placed design, other places, and add copies of some.
 
-    Returns the longest path of each clock before and after, in ps, by the name of its net. The empty tables are no longer in it.
+    `grade` is the FPGA's speed grade, one of `GRADES`. Returns the longest path of each clock before and after, in ps, by the
+    name of its net. The empty tables are no longer in it.
     """
-    search = _Search(module, seed)
+    search = _Search(module, seed, GRADES[grade])
     before = search.longest
     search.run(rounds)
     search.design.write()
-    return {search.design.net_name(clock): (before[clock], length) for clock, length in search.longest.items()}
+    slower = GRADES[grade].slower
+    return {search.design.net_name(clock): (slower * before[clock], slower * length) for clock, length in search.longest.items()}
 
 
 class _Search:
     """Moves, copies, and goes back to what was better."""
 
-    def __init__(self, module: dict[str, Any], seed: int) -> None:
+    def __init__(self, module: dict[str, Any], seed: int, grade: Grade) -> None:
         self.design = Design(module)
         self._seed = seed
+        self._grade = grade
         self._start()
 
     def _start(self) -> None:
-        self._timing, self._mover = Timing(self.design), Mover(self.design, self._seed)
+        self._timing, self._mover = Timing(self.design, self._grade), Mover(self.design, self._seed)
         self._copier = Copier(self.design, self._mover)
         self._analyse()
         self._seed += 1
@@ -78,7 +83,7 @@ class _Search:
             since = 0 if reached < _ENOUGH * best else since + 1
             if reached < best:
                 best, best_state = reached, state
-            print(f"longest paths, estimated, of all clocks: {reached / 1000:.2f} ns", flush=True)
+            print(f"longest paths, estimated, of all clocks: {self._grade.slower * reached / 1000:.2f} ns", flush=True)
             if since > _PATIENCE:
                 break
         self.design.put_back(best_state)
@@ -103,14 +108,15 @@ _WANTED = re.compile(r"Max frequency for clock +'(.*)': [\d.]+ MHz \(\w+ at ([\d
 
 
 def main(arguments: list[str]) -> None:
-    """Move cells of the placed netlist SOURCE: arguments SOURCE LOG TARGET CLOCKS.
+    """Move cells of the placed netlist SOURCE: arguments SOURCE LOG TARGET CLOCKS GRADE.
 
-    LOG is what nextpnr said when it placed. CLOCKS is written: what each clock is to be, and what is estimated, in MHz.
+    LOG is what nextpnr said when it placed. CLOCKS is written: what each clock is to be, and what is estimated, in MHz. GRADE is
+    the FPGA's speed grade, one of `GRADES`.
     """
-    source, log, target, clocks = arguments
+    source, log, target, clocks, grade = arguments
     netlist = json.loads(Path(source).read_text(encoding="utf-8"))
     (module,) = netlist["modules"].values()
-    lengths = move_critical_cells(module)
+    lengths = move_critical_cells(module, grade=grade)
     Path(target).write_text(json.dumps(netlist), encoding="utf-8")
     wanted = {net: float(mhz) for net, mhz in _WANTED.findall(Path(log).read_text(encoding="utf-8"))}
     found = {

@@ -1,18 +1,23 @@
-"""Estimates how long the paths of a placed design are, from the places of its cells."""
+"""Estimates how long the paths of a placed design are, from the places of its cells.
+
+Delays are those of speed grade 8 of an ECP5-5G, in picoseconds, as nextpnr reports them of Project Trellis's database. Tables,
+registers, carries and wires of other grades are slower by one factor, and counted as on that one; memories and multipliers are
+slower by factors of their own. So picoseconds of a slow grade are these times the first factor (`GRADES`).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .placed_design import CLOCKS, DIRECT, Design
 
-__all__ = ["Floats", "Indices", "Timing", "wire_delay"]
+__all__ = ["FASTEST", "GRADES", "Floats", "Grade", "Indices", "Timing", "wire_delay"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -45,10 +50,27 @@ _WRITE_PORTS = {
     "D1": "WDO2",
 }
 _PRODUCT = 2538.0
-"""Delays and times of speed grade 8 of an ECP5-5G, in picoseconds, as nextpnr reports them of Project Trellis's database."""
 
 
-def _arcs(design: Design, cell: int) -> Iterator[tuple[str, str | None, float]]:
+class Grade(NamedTuple):
+    """How slow a speed grade is in relation to the fastest: its tables and wires, its memories, and its multipliers."""
+
+    slower: float
+    memories: float
+    multipliers: float
+
+
+FASTEST = "5G-8"
+GRADES = {
+    FASTEST: Grade(1.0, 1.0, 1.0),
+    "8": Grade(1.28, 3.0, 1.21),
+    "7": Grade(1.49, 3.56, 1.37),
+    "6": Grade(1.7, 4.11, 1.53),
+}
+"""Of the FPGAs of the family: the first is the only one of an ECP5-5G."""
+
+
+def _arcs(design: Design, cell: int, grade: Grade) -> Iterator[tuple[str, str | None, float]]:
     """Of each input: its port, the output to which it goes, and the delay; None where a path ends, and its setup time."""
     kind, ports = design.kinds[cell], design.ports[cell]
     if kind == "TRELLIS_COMB":
@@ -58,7 +80,7 @@ def _arcs(design: Design, cell: int) -> Iterator[tuple[str, str | None, float]]:
         yield from _through(dict.fromkeys(_WRITE_PORTS.items(), 0.0), ports)
     elif kind == "MULT18X18D" and not _has_registers(design, cell):
         factors, product = ([port for port in ports if re.fullmatch(rf"[{letters}]\d+", port)] for letters in ("AB", "P"))
-        yield from ((port, output, _PRODUCT) for port in factors for output in product)
+        yield from ((port, output, _PRODUCT * grade.multipliers / grade.slower) for port in factors for output in product)
     elif kind == "TRELLIS_FF" or kind in _BLOCK_SETUP:
         inputs = [port for port in ports if port not in CLOCKS and design.driver[ports[port]][0] != cell]
         yield from ((port, None, _BLOCK_SETUP.get(kind, _SETUP.get(port, 0.0))) for port in inputs)
@@ -73,13 +95,13 @@ def _has_registers(design: Design, cell: int) -> bool:
 
 
 class Timing:
-    """Estimates how long paths are, from the places of their cells: in picoseconds, for each clock by itself."""
+    """Estimates how long paths are, from the places of their cells: in picoseconds of the fastest grade, each clock by itself."""
 
-    def __init__(self, design: Design) -> None:
+    def __init__(self, design: Design, grade: Grade = GRADES[FASTEST]) -> None:
         self._design = design
         source, cell, target, delay, direct = ([] for _ in range(5))
         for index in range(len(design.names)):
-            for port, output, time in _arcs(design, index):
+            for port, output, time in _arcs(design, index, grade):
                 source.append(design.ports[index][port])
                 cell.append(index)
                 target.append(design.ports[index][output] if output else -1)
@@ -92,7 +114,7 @@ class Timing:
         self._delay, self.wired = np.array(delay, float)[keep], ~np.array(direct, bool)[keep]
         nets = len(driver)
         clocks = np.array([design.clock_of(index) for index in range(len(design.names))], np.intp)
-        starts = [_starts(design, index, port) for index, port in design.driver]
+        starts = [_starts(design, index, port, grade) for index, port in design.driver]
         self._start = np.array(starts, float)
         ends = self.target < 0
         self._order = _levels(self.source[~ends], self.target[~ends], nets)
@@ -146,12 +168,13 @@ def wire_delay(columns: Any, rows: Any) -> Any:
     return _FIXED + sum(_FAR * length + (_NEAR - _FAR) * np.minimum(length, 5) for length in (columns, rows))
 
 
-def _starts(design: Design, cell: int, port: str) -> float:
+def _starts(design: Design, cell: int, port: str, grade: Grade) -> float:
     """When a net's value is there after the clock; infinitely early if no path begins with it."""
     kind = design.kinds[cell] if cell >= 0 else ""
     if kind == "MULT18X18D" and not _has_registers(design, cell):
         return -np.inf
-    return _CLOCK_TO_Q.get(kind, -np.inf)
+    others = {"DP16KD": grade.memories / grade.slower, "MULT18X18D": grade.multipliers / grade.slower}
+    return _CLOCK_TO_Q.get(kind, -np.inf) * others.get(kind, 1.0)
 
 
 def _levels(source: Indices, target: Indices, nets: int) -> Indices:

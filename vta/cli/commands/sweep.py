@@ -13,6 +13,7 @@ from vta.cli.terminal.output import Output, count
 from vta.cli.tuning.cluster import add_cluster, open_cluster
 
 if TYPE_CHECKING:
+    from vta.bitstream.fits import CoreFit
     from vta.sweep.effects import Effect
     from vta.sweep.ranking import Entry
     from vta.sweep.search.session import SearchResult
@@ -55,6 +56,8 @@ a file:
 
 _MOST_SKIPPED = 10
 """Lines for combinations that a search cannot run."""
+_MOST_SLOW = 5
+"""Designs that are named as slower than their board."""
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
@@ -163,6 +166,8 @@ def _report(result: SweepResult, search: SearchResult | None, seconds: float, fo
             f"look-up tables of some cores are not estimated: there are no syntheses like them for {board.name}; DSP blocks and "
             "block memories are counted"
         )
+    if slow := [entry.design.fit for entry in entries if entry.design.fit is not None and entry.design.fit.slow]:
+        output.line(_slow(slow))
     output.line(_counts(result, search, len(bad)))
     output.line(f"every point is in {result.table}, the ranking in {ranking}, a picture of it in {picture}")
     values = _result(result, entries, effects, picture)
@@ -182,6 +187,15 @@ def _report(result: SweepResult, search: SearchResult | None, seconds: float, fo
     output.result(values)
     if len(bad) == len(result.rows):
         raise SweepError(f"no point has a result; the first: {bad[0].status.value}: {bad[0].reason}")
+
+
+def _slow(fits: Sequence[CoreFit]) -> str:
+    """Which designs do not reach the clock of the sweep's board, the slowest first."""
+    known = {fit.config: fit.clock for fit in fits if fit.clock is not None}
+    named = sorted(known, key=lambda config: known[config].mhz)
+    words = ", ".join(f"{config} {known[config].mhz:g} MHz ({known[config].source})" for config in named[:_MOST_SLOW])
+    more = f", and {len(named) - _MOST_SLOW} more" if len(named) > _MOST_SLOW else ""
+    return f"slower than the {fits[0].wanted_mhz:g} MHz that board {fits[0].board} is built for: {words}{more}"
 
 
 def _counts(result: SweepResult, search: SearchResult | None, bad: int) -> str:

@@ -1,6 +1,7 @@
 """`vta bitstream`: what it prints and refuses; the tools are stand-ins."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 import yaml
@@ -8,7 +9,11 @@ import yaml
 pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rtl]'")
 
 from tests.bitstream.flow import HW, SMALL_BOARD, Flow
-from vta.bitstream import tools
+from vta.bitstream import fits, tools
+from vta.bitstream.clock import estimate
+from vta.bitstream.clock.build_report import read_build_report
+from vta.bitstream.clock.estimate import KnownClock
+from vta.bitstream.report import Resources
 from vta.boards.files import shipped_boards
 from vta.cli.main import main
 
@@ -59,6 +64,26 @@ def test_a_clock_that_is_missed_ends_with_an_error_and_the_result(flow, tmp_path
     assert "the clock is not met: clock may have 20 MHz of 25; a lower clock or other seeds may help" in printed.err
 
 
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (
+            KnownClock(24.0, "estimated", 0.07),
+            "25 MHz are wanted; the estimate, 7% off on average, is 24 MHz: the clock may be missed",
+        ),
+        (KnownClock(24.5, "built", 0.0), "25 MHz are wanted; a build came to 24.5 MHz: the clock may be missed"),
+        (KnownClock(25.0, "built", 0.0), None),
+        (None, None),
+    ],
+)
+def test_a_clock_that_may_be_missed_is_told_before_the_build(known, words, flow, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(estimate, "known_clock", lambda hw, board, timing: known)
+    assert build(tmp_path, "--json") == 0
+    said = capsys.readouterr().err
+    assert (words or "") in said
+    assert ("MHz are wanted" in said) == (words is not None)
+
+
 def test_a_tool_that_fails_is_one_line(flow, tmp_path, capsys):
     flow.behavior["fails"] = "nextpnr"
     assert build(tmp_path) == 1
@@ -94,7 +119,7 @@ def test_what_cannot_be_built_leaves_nothing(tmp_path, capsys, arguments, words)
 
 @pytest.mark.parametrize(
     ("field", "value", "words"),
-    [("clock", None, "fpga: field clock is missing"), ("speed", 5, "fpga: speed = 5; allowed: 6, 7, 8")],
+    [("clock", None, "fpga: field clock is missing"), ("speed", 6, "fpga: speed = 6; allowed: 8")],
 )
 def test_a_board_file_with_a_mistake_leaves_nothing(tmp_path, capsys, field, value, words):
     values = yaml.safe_load(shipped_boards()["ecpix5"].read_text(encoding="utf-8"))
@@ -106,12 +131,49 @@ def test_a_board_file_with_a_mistake_leaves_nothing(tmp_path, capsys, field, val
     assert not where.exists()
 
 
+def test_a_build_is_kept_as_a_report(flow, tmp_path, capsys):
+    assert build(tmp_path) == 0
+    (file,) = (tmp_path / "build").glob("*.bit")
+    capsys.readouterr()
+    report = tmp_path / "report.json"
+    assert main(["bitstream", "record", str(file), "-o", str(report), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["file"], result["fmax_mhz"], result["wanted_mhz"]) == (str(report), 30.0, 25.0)
+    assert read_build_report(report).resources == Resources(7, 5, 1, 3)
+    file.write_text("other bits")
+    assert main(["bitstream", "record", str(file), "-o", str(tmp_path / "other.json")]) == 1
+    assert "damaged, or another file" in capsys.readouterr().err
+    assert not (tmp_path / "other.json").exists()
+
+
 def test_missing_tools_are_all_named(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(tools, "_version", lambda package: None)
     monkeypatch.setattr(tools.shutil, "which", lambda name: None)
     assert main(["bitstream", "build", "sim_1x8", "--board", "ecpix5", "--ethernet", "-o", str(tmp_path / "build")]) == 1
     missing = "missing: amaranth, litedram, liteeth, yosys, nextpnr-ecp5, ecppack; install with: pip install 'vta[fpga]'"
     assert missing in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (KnownClock(44.4, "estimated", 0.07), "44 est., 7% off"),
+        (KnownClock(44.4, "built", 0.0), "44.4"),
+        (KnownClock(60.0, "estimated", 0.0), "60 est., 0% off"),
+        (None, None),
+    ],
+)
+def test_resources_with_the_clock(known, words, capsys, monkeypatch):
+    monkeypatch.setattr(fits, "known_clock", lambda hw, board, timing: known)
+    monkeypatch.setenv("COLUMNS", "200")
+    arguments = ["bitstream", "resources", "sim_1x8", "--board", "ecpix5"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert words is None or words in printed
+    assert ("50, too fast" in printed) == (known is not None and known.mhz < 50)
+    assert main([*arguments, "--json"]) == 0
+    (core,) = json.loads(capsys.readouterr().out)["cores"]
+    assert (core["clock"], core["wanted_mhz"]) == (known and asdict(known), 50.0)
 
 
 def test_resources_of_all_shipped_cores_and_of_one(capsys):

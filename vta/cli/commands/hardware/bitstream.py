@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, integer, positive
+from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, integer, output_file, positive
 from vta.cli.terminal.output import Output
 
 if TYPE_CHECKING:
@@ -50,15 +51,18 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     resources.add_argument("configs", type=config_name, nargs="*", metavar="CONFIG", help="default: all that are shipped")
     resources.add_argument("--board", default="", metavar="BOARD", help="only this board (default: all that are shipped)")
     resources.set_defaults(run=_resources)
+    record = actions.add_parser("record", help="keep what came of a build as a report, which clocks are estimated from")
+    record.add_argument("-o", "--output", type=output_file, required=True, metavar="FILE.json", help="the report")
+    record.set_defaults(run=_record)
     show = actions.add_parser("show", help="print what a bitstream is, and what came of its build")
     show.set_defaults(run=_show)
     check = actions.add_parser("check", help="refuse a bitstream that is damaged, too slow, or another than is meant")
     check.add_argument("--board", default="", metavar="BOARD", help="the board that it must be for")
     check.add_argument("--config", type=config_name, metavar="CONFIG", help="the config that it must have")
     check.set_defaults(run=_check)
-    for action in (show, check):
+    for action in (record, show, check):
         action.add_argument("file", type=existing_file, metavar="FILE", help="the bitstream, with its description beside it")
-    for action in (listed, resources, show, check):
+    for action in (listed, resources, record, show, check):
         add_json(action)
         add_debug(action)
 
@@ -120,6 +124,7 @@ def _build(options: argparse.Namespace) -> None:
         mac=options.mac,
     )
     check_fits(board, hw, plan.timing, map(HardwareConfig.named, shipped_configs()))
+    _warn_of_clock(plan, output)
     tools = find_tools(dram=plan.fpga.dram is not None, network=plan.network is not None)
     with output.progress() as progress:
         built = build_bitstream(plan, options.output, tools, progress)
@@ -129,6 +134,16 @@ def _build(options: argparse.Namespace) -> None:
         clocks = built.report.missed.items()
         missed = "; ".join(f"{name} may have {clock.mhz:g} MHz of {clock.wanted_mhz:g}" for name, clock in clocks)
         raise DeviceError(f"{built.bitstream}: the clock is not met: {missed}; a lower clock or other seeds may help")
+
+
+def _warn_of_clock(plan: Plan, output: Output) -> None:
+    """Say before the build if its clock is faster than what is known of the core."""
+    from vta.bitstream.clock.estimate import known_clock
+
+    known = None if plan.network else known_clock(plan.hw, plan.board, plan.timing)
+    if known is not None and known.mhz < plan.design.clock_mhz:
+        how = "a build came to" if known.source == "built" else f"the estimate, {known.error:.0%} off on average, is"
+        output.line(f"{plan.design.clock_mhz:g} MHz are wanted; {how} {known.mhz:g} MHz: the clock may be missed")
 
 
 def _print_built(plan: Plan, built: Built, output: Output) -> None:
@@ -179,8 +194,11 @@ def _resources(options: argparse.Namespace) -> None:
     configs = {file.stem: load_config(file) for file in files}
     boards = [find_board(name) for name in ([options.board] if options.board else shipped_boards())]
     found = list(core_fits(configs, boards))
-    heads = ("board", "config", "LUT", "FF", "DSP", "BRAM", "LUT and FF", "fits")
-    rows = [(fit.board, fit.config, *_figures(fit), fit.source, "yes" if fit.fits else "; ".join(fit.short)) for fit in found]
+    heads = ("board", "config", "LUT", "FF", "DSP", "BRAM", "LUT and FF", "fits", "MHz at most", "MHz")
+    rows = [
+        (fit.board, fit.config, *_figures(fit), fit.source, "yes" if fit.fits else "; ".join(fit.short), *_clocks(fit))
+        for fit in found
+    ]
     output.show(make_table(heads, rows))
     output.result({"cores": [{**asdict(fit), "fits": fit.fits} for fit in found]})
 
@@ -190,6 +208,26 @@ def _figures(fit: CoreFit) -> tuple[str, ...]:
     resources = fit.resources
     logic = (f"{resources.lut:g}", f"{resources.ff:g}") if known else ("", "")
     return (*logic, f"{resources.dsp:g}", f"{resources.bram:g}")
+
+
+def _clocks(fit: CoreFit) -> tuple[str, str]:
+    """The clock of a system with the core, and that of the board."""
+    if fit.clock is None:
+        return "", f"{fit.wanted_mhz:g}"
+    text = f"{fit.clock.mhz:g}" if fit.clock.source == "built" else f"{fit.clock.mhz:.0f} est., {fit.clock.error:.0%} off"
+    return text, f"{fit.wanted_mhz:g}{', too fast' if fit.slow else ''}"
+
+
+def _record(options: argparse.Namespace) -> None:
+    from vta.bitstream.clock.build_report import report_of
+    from vta.boards.package import check_package
+    from vta.files.atomic_file import write_whole
+
+    output = Output(options.json)
+    report = report_of(check_package(options.file))
+    write_whole(options.output, json.dumps(report.to_json(), indent=2) + "\n", "the report of the build")
+    output.line(f"{options.output}: {report.name}, {report.fmax_mhz:g} MHz")
+    output.result({"file": str(options.output), **report.to_json()})
 
 
 def _show(options: argparse.Namespace) -> None:

@@ -1,0 +1,1 @@
+"""How fast systems run: reports of those that were built, and estimates from them for others."""
