@@ -56,6 +56,36 @@ def layer(name, values=0, height=8):
     return gemm_operator(out, GemmTerm(Tensor(f"{name} in", 1, 2, height, 8), weights, padding=(1, 1)), name=name)
 
 
+def grouped(kept, name="op"):
+    """A layer of 256 channels from 128 at 3 x 3 places, which takes the blocks of weights that are `kept`."""
+    weights = np.where(kept[:, :, None, None, None, None], np.int8(1), np.int8(0)) * np.ones((16, 8, 1, 1, 16, 16), np.int8)
+    out = Tensor(f"{name} out", 1, 16, 3, 3)
+    return gemm_operator(out, GemmTerm(Tensor(f"{name} in", 1, 8, 3, 3), weights, sparse=not kept.all()), name=name)
+
+
+def test_layers_with_other_blocks_of_zeros_are_other_workloads(asked):
+    """A grouped convolution and one of all channels have the same shapes."""
+    every = np.ones((16, 8), bool)
+    groups = np.equal.outer(np.arange(16) // 2, np.arange(8))
+    for kept_blocks in (every, groups, every, groups[::-1]):
+        operator = grouped(kept_blocks)
+        assert kept_choice(operator, BASELINE) == choose_schedule(operator, BASELINE)
+    assert len(asked) == 3
+
+
+@settings(deadline=None, max_examples=60)
+@given(operators(), st.integers(0, 3), st.sampled_from(CONFIGS))
+def test_one_workload_has_one_schedule(operator, seed, hw):
+    """What `workload_key` does not tell apart gets the same schedule."""
+    rng = np.random.default_rng(seed)
+    values = rng.random(operator.main_term.weights.shape[:4]) < 0.3
+    zeros = replace(operator.digits[0].terms[0], weights=values[..., None, None].astype(np.int8), sparse=bool(seed % 2))
+    first = replace(operator.digits[0], terms=(zeros, *operator.digits[0].terms[1:]))
+    other = replace(operator, digits=(first, *operator.digits[1:]))
+    if other.workload_key == operator.workload_key:
+        assert outcome(choose_schedule, other, hw) == outcome(choose_schedule, operator, hw)
+
+
 def test_layers_that_differ_in_name_and_weights_alone_are_one_workload(asked):
     assert kept_choice(layer("first"), BASELINE) == kept_choice(layer("second", 5), BASELINE)
     assert [operator.name for operator in asked] == ["first"]

@@ -24,9 +24,10 @@ class Schedules:
 
     def of(self, operator: GemmOperator) -> Schedule:
         """The schedule of an operator. Raises `CompileError` if none fits."""
-        key = operator.workload_key
+        is_tuned = operator.tuned is not None
+        key = is_tuned, operator.workload_key
         if key not in self._known:
-            choose = kept_choice if operator.tuned is None else self._source.choose
+            choose = self._source.choose if is_tuned else kept_choice
             self._known[key] = choose(operator, self._hw)
         return self._known[key]
 

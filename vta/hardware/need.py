@@ -29,6 +29,8 @@ _REQUANTIZING_DSP = 4
 """The requantize unit keeps both halves."""
 _MULTIPLIERS_OF_A_BLOCK = {8: 3, 18: 2}
 """Multipliers of so many bits in one DSP block of a Cyclone V (CV-5V2, variable precision DSP blocks)."""
+_REQUANTIZING_BLOCKS = 3
+"""Such blocks of a lane with the requantize unit: two of its four products share one."""
 _INPUT_BANKS = 4
 """Of the input memory, of which DEPTHWISE reads a window."""
 
@@ -66,12 +68,15 @@ class _Memory:
     copies: int
 
 
-def need_of(hw: HardwareConfig, timing: TimingParameters, family: str, capacity: Capacity | None = None) -> Need:
-    """What the core of `hw` takes of an FPGA of `family`, one of `vta.boards.description.FAMILIES`, built as `fabric_of` says.
+def need_of(
+    hw: HardwareConfig, timing: TimingParameters, family: str, capacity: Capacity | None = None, fabric: Fabric | None = None
+) -> Need:
+    """What the core of `hw` takes of an FPGA of `family`, one of `vta.boards.description.FAMILIES`, built as `fabric` says.
 
-    Where `capacity` has too few block memories, the largest memories go to UltraRAM, as far as there is any.
+    By default that is what `fabric_of` says. Where `capacity` has too few block memories, the largest memories go to UltraRAM, as
+    far as there is any.
     """
-    return _need(hw, timing, fabric_of(hw, timing, family, capacity), family, capacity)
+    return _need(hw, timing, fabric or fabric_of(hw, timing, family, capacity), family, capacity)
 
 
 def fabric_of(hw: HardwareConfig, timing: TimingParameters, family: str, capacity: Capacity | None = None) -> Fabric:
@@ -96,6 +101,9 @@ def described(need: Need, family: str) -> str:
 def _need(hw: HardwareConfig, timing: TimingParameters, fabric: Fabric, family: str, capacity: Capacity | None) -> Need:
     few = _FEWER_DISTRIBUTED.get(family, _DISTRIBUTED_ROWS)
     memories = [memory for memory in _memories(hw, timing, fabric) if memory.rows > few]
+    if family == CYCLONE and hw.table_unit:
+        # Yosys makes those of few lanes of look-up tables there; all count, so that no core is said to fit that might not.
+        memories.append(_banked(hw, timing, MemoryType.TABLE, MemoryType.TABLE, copies=hw.batch * hw.block))
     widths = _WIDTHS.get(family, _WIDTHS_36K)
     placed = {index: memory.copies * _blocks(memory, widths) for index, memory in enumerate(memories)}
     ultra_rams = 0
@@ -122,7 +130,10 @@ def _dsp(hw: HardwareConfig, fabric: Fabric, family: str) -> int:
     products, lanes = hw.batch * hw.block * hw.block, hw.batch * hw.block
     whole = _REQUANTIZING_DSP if hw.requantize_unit else _SPLIT_ALU_DSP if fabric.split_products else _ALU_DSP
     if family == CYCLONE:
-        return math.ceil(products / _MULTIPLIERS_OF_A_BLOCK[8]) + math.ceil(whole * lanes / _MULTIPLIERS_OF_A_BLOCK[18])
+        blocks = math.ceil(products / _MULTIPLIERS_OF_A_BLOCK[8])
+        if hw.requantize_unit:
+            return blocks + _REQUANTIZING_BLOCKS * lanes
+        return blocks + math.ceil(whole * lanes / _MULTIPLIERS_OF_A_BLOCK[18])
     return (products // 2 if fabric.dsp48 and hw.block > 1 else products) + whole * lanes
 
 

@@ -133,10 +133,11 @@ class GemmOperator(TileOperator):
     @cached_property
     def workload_key(self) -> Hashable:
         """What decides the schedule: shapes and the structure of terms and steps, but no values."""
-        out = self.output
-        shape = out.batch, out.blocks, out.height, out.width, out.planes
-        around = self.accumulator_init is not None, self.output_padding is not None
-        return shape, tuple(term.workload_key for term in self.terms), self._epilogue_structure, around
+        out, stored = self.output, self.stored
+        shape = out.batch, out.blocks, out.height, out.width, out.planes, stored.height, stored.width
+        terms = tuple(term.workload_key for term in self.terms)
+        digits = tuple((digit.shift, len(digit.terms)) for digit in self.all_digits)
+        return shape, terms, digits, self._epilogue_structure, self.accumulator_init is not None
 
     @cached_property
     def variant_key(self) -> Hashable:

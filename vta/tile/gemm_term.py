@@ -89,11 +89,12 @@ class GemmTerm:
 
     @cached_property
     def workload_key(self) -> Hashable:
-        """Shapes and geometry, without names and values."""
+        """Shapes and geometry, without names and values; of a sparse term, which blocks are not zero."""
         source = self.source
         shape = source.batch, source.blocks, source.height, source.width
         window = self.strides, self.padding, self.dilation, self.source_dilation, self.window, self.taps
-        return shape, self.weights.shape, self.diagonal, window, self.computed is not None
+        kept = np.packbits(self.weights.any(axis=(4, 5))).tobytes() if self.sparse else None
+        return shape, self.weights.shape, self.diagonal, self.groups, window, self.computed is not None, kept
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
