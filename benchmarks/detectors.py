@@ -199,20 +199,20 @@ def _parts(folder: Path, detector: Detector, node: Node, count: int, seed: int) 
         left, top = (round((size - side) * rng.uniform()) for size in picture.size)
         part = picture.crop((left, top, left + side, top + side)).resize((width, height), Image.Resampling.BILINEAR)
         if detector.written:
-            _write(part, rng)
+            written_on(part, rng)
         parts.append(np.asarray(part) * rng.uniform(0.6, 1))
     images = detector.read(np.stack(parts)).astype(np.float32)
     return np.ascontiguousarray(images.transpose(0, 3, 1, 2) if first else images)
 
 
-def _write(part: Image.Image, rng: np.random.Generator) -> None:
-    """Write three words on an image, one below the other, in black or white."""
+def written_on(part: Image.Image, rng: np.random.Generator, lines: int = 3, size: tuple[float, float] = (0.06, 0.12)) -> None:
+    """Write some words on an image, one below the other, in black or white; of a `size` between two shares of its height."""
     draw = ImageDraw.Draw(part)
-    for at, word in enumerate(rng.choice(_WORDS, 3, replace=False)):
-        size = part.height * rng.uniform(0.06, 0.12)
-        place = part.width * rng.uniform(0.02, 0.3), part.height * (at + rng.uniform(0.2, 0.6)) / 3
+    for at, word in enumerate(rng.choice(_WORDS, lines, replace=False)):
+        height = part.height * rng.uniform(*size)
+        place = part.width * rng.uniform(0.02, 0.3), part.height * (at + rng.uniform(0.2, 0.6)) / lines
         color = (255, 255, 255) if rng.uniform() < 0.5 else (0, 0, 0)
-        draw.text(place, str(word), color, ImageFont.load_default(size))
+        draw.text(place, str(word), color, ImageFont.load_default(height))
 
 
 def _detections(boxes: _Boxes) -> _Boxes:

@@ -34,9 +34,9 @@ class OnnxBuilder:
         self._constants.append(numpy_helper.from_array(values, f"c{len(self._constants)}"))
         return str(self._constants[-1].name)
 
-    def model(self, name: str, given: tuple[str, Sequence[int]], result: tuple[str, Sequence[int]]) -> onnx.ModelProto:
-        """Return the network of one input and one output, each a name and a shape, float; checked."""
-        ends = [helper.make_tensor_value_info(end, TensorProto.FLOAT, shape) for end, shape in (given, result)]
+    def model(self, name: str, given: tuple[str, Sequence[int]], *results: tuple[str, Sequence[int]]) -> onnx.ModelProto:
+        """Return the network of one input and some outputs, each a name and a shape, float; checked."""
+        ends = [helper.make_tensor_value_info(end, TensorProto.FLOAT, shape) for end, shape in (given, *results)]
         graph = helper.make_graph(self._nodes, name, ends[:1], ends[1:], self._constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
         onnx.checker.check_model(model)

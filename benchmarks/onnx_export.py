@@ -1,8 +1,8 @@
-"""Writes canonical float networks of layers, poolings and additions as ONNX files, so that other tools can read them."""
+"""Writes canonical float networks of layers, poolings, additions and moves as ONNX files, so that other tools can read them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,22 +16,23 @@ from vta.ir.ops.nn.activation import ClipAttributes
 from vta.ir.ops.nn.conv import Conv2DAttributes
 from vta.ir.ops.nn.norm import SoftmaxAttributes
 from vta.ir.ops.nn.pool import AvgPool2DAttributes, Pool2DAttributes
-from vta.ir.ops.shape import TransposeAttributes
+from vta.ir.ops.shape import ConcatenateAttributes, PadAttributes, TransposeAttributes
 
 __all__ = ["exported"]
 
 Array = NDArray[Any]
+_End = tuple[str, tuple[int, ...]]
 
 
 def exported(graph: Graph, name: str) -> onnx.ModelProto:
-    """Return a network of one input and one output as ONNX, under the names of both.
+    """Return a network of one input as ONNX, whose input has the same name; outputs are in their order.
 
     A bias becomes part of its layer. An operator that is not among those written raises `ValueError`.
     """
-    (source,), (output,) = graph.inputs, graph.outputs
+    (source,) = graph.inputs
     writer = _Writer(graph)
-    result = writer.node("Identity", [writer.name_of(output)])
-    return writer.whole(name, (source.name, source.shape), (result, output.shape))
+    results = [(writer.node("Identity", [writer.name_of(output)]), output.shape) for output in graph.outputs]
+    return writer.whole(name, (source.name, source.shape), results)
 
 
 class _Writer(OnnxBuilder):
@@ -61,9 +62,9 @@ class _Writer(OnnxBuilder):
             self._names[node] = self.constant(_values(node))
         return self._names[node]
 
-    def whole(self, name: str, given: tuple[str, tuple[int, ...]], result: tuple[str, tuple[int, ...]]) -> onnx.ModelProto:
+    def whole(self, name: str, given: _End, results: Sequence[_End]) -> onnx.ModelProto:
         """The network, its shapes inferred."""
-        return onnx.shape_inference.infer_shapes(self.model(name, given, result))
+        return onnx.shape_inference.infer_shapes(self.model(name, given, *results))
 
     def _layer(self, node: Node, bias: list[str]) -> str:
         inputs = [self.name_of(node.inputs[0]), self.constant(_values(node.inputs[1])), *bias]
@@ -91,24 +92,37 @@ def _clip(writer: _Writer, node: Node) -> str:
 
 def _average(writer: _Writer, node: Node) -> str:
     attrs = attrs_of(node, AvgPool2DAttributes)
-    sizes = {"kernel_shape": list(attrs.pool_size), "strides": list(attrs.strides), "pads": list(attrs.padding)}
-    flags = {"ceil_mode": int(attrs.ceil_mode), "count_include_pad": int(attrs.count_include_pad)}
-    return writer.plain("AveragePool", node, **sizes, **flags)
+    return writer.plain("AveragePool", node, count_include_pad=int(attrs.count_include_pad), **_windows(attrs))
 
 
-def _largest(writer: _Writer, node: Node) -> str:
-    attrs = attrs_of(node, Pool2DAttributes)
+def _windows(attrs: Pool2DAttributes) -> dict[str, object]:
     sizes = {"kernel_shape": list(attrs.pool_size), "strides": list(attrs.strides), "pads": list(attrs.padding)}
-    return writer.plain("MaxPool", node, **sizes, ceil_mode=int(attrs.ceil_mode))
+    return {**sizes, "ceil_mode": int(attrs.ceil_mode)}
+
+
+def _padded(writer: _Writer, node: Node) -> str:
+    attrs = attrs_of(node, PadAttributes)
+    widths = [*(before for before, _ in attrs.pad_width), *(after for _, after in attrs.pad_width)]
+    return writer.plain("Pad", node, np.array(widths, np.int64), np.array(attrs.pad_value, np.float32))
+
+
+def _sloped(writer: _Writer, node: Node) -> str:
+    data, slope = node.inputs
+    slopes = writer.constant(_values(slope).reshape(-1, *(1,) * (len(data.shape) - 2)))
+    return writer.node("PRelu", [writer.name_of(data), slopes])
 
 
 _WRITTEN: dict[str, Callable[[_Writer, Node], str]] = {
     ops.ADD: lambda writer, node: writer.plain("Add", node),
     ops.RELU: lambda writer, node: writer.plain("Relu", node),
     ops.CLIP: _clip,
-    ops.MAX_POOL2D: _largest,
     ops.AVG_POOL2D: _average,
+    ops.CONCATENATE: lambda writer, node: writer.plain("Concat", node, axis=attrs_of(node, ConcatenateAttributes).axis),
     ops.GLOBAL_AVG_POOL2D: lambda writer, node: writer.plain("GlobalAveragePool", node),
+    ops.MATMUL: lambda writer, node: writer.plain("MatMul", node),
+    ops.MAX_POOL2D: lambda writer, node: writer.plain("MaxPool", node, **_windows(attrs_of(node, Pool2DAttributes))),
+    ops.PAD: _padded,
+    ops.PRELU: _sloped,
     ops.TRANSPOSE: lambda writer, node: writer.plain("Transpose", node, perm=list(attrs_of(node, TransposeAttributes).axes)),
     ops.SOFTMAX: lambda writer, node: writer.plain("Softmax", node, axis=attrs_of(node, SoftmaxAttributes).axis),
     ops.RESHAPE: lambda writer, node: writer.plain("Reshape", node, np.array(node.shape, np.int64)),

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.labeled import LABELED, labeled_samples
+from benchmarks.onnx_export import exported
 from benchmarks.photographs import classes_of_photographs, photographs
 from benchmarks.public_nets import NETWORKS
 from vta.config.hardware import HardwareConfig
@@ -151,9 +152,14 @@ def main() -> int:
 def _peer_rows(networks: list[Network], real: list[Array]) -> None:
     from benchmarks.quantization_peer import PEERS, Peer
 
-    peers = [Peer(network.graph, network.calibration) for network in networks]
+    one = [with_batch(network.graph, 1) for network in networks]
+    peers = [
+        Peer(exported(graph, "network"), graph.inputs[0].name, network.calibration)
+        for graph, network in zip(one, networks, strict=True)
+    ]
     for way in PEERS:
-        scores = [peer.scores(way, network.x) for peer, network in zip(peers, networks, strict=True)]
+        found = [peer.outputs(way, network.x)[0] for peer, network in zip(peers, networks, strict=True)]
+        scores = [values.reshape(len(values), -1) for values in found]
         _row("", way, [_compared(*each) for each in zip(networks, scores, real, strict=True)])
 
 

@@ -15,10 +15,6 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
 
-from benchmarks.onnx_export import exported
-from vta.ir.graph import Graph
-from vta.ir.transforms.batch import with_batch
-
 __all__ = ["PEERS", "Peer"]
 
 Array = NDArray[Any]
@@ -44,25 +40,22 @@ class _Reader(CalibrationDataReader):  # type: ignore[misc]
 
 
 class Peer:
-    """A network as ONNX, which onnxruntime quantises and runs."""
+    """An ONNX network of one input, which onnxruntime quantises and runs, one sample at a time."""
 
-    def __init__(self, graph: Graph, calibration: Array) -> None:
-        self.graph, self.calibration = with_batch(graph, 1), calibration
-        self.name = self.graph.inputs[0].name
-        self.model = exported(self.graph, "network")
+    def __init__(self, model: onnx.ModelProto, name: str, calibration: Array) -> None:
+        self.model, self.name, self.calibration = model, name, calibration
 
-    def float_scores(self, images: Array) -> Array:
-        """What the file itself gives in float."""
-        return self._run(self.model, images)
+    def float_outputs(self, samples: Array) -> list[Array]:
+        """What the network itself gives in float."""
+        return self._run(self.model, samples)
 
-    def scores(self, way: str, images: Array) -> Array:
+    def outputs(self, way: str, samples: Array) -> list[Array]:
         """What the network gives, quantised in one of the ways of `PEERS`: asymmetric int8, symmetric weights for each channel.
 
         It runs as the operators that the quantiser wrote, in float between them, so that no saturating instruction takes part.
         """
         method, keeps_last = PEERS[way]
-        last = max(at for at, node in enumerate(self.model.graph.node) if node.op_type in _LAYERS)
-        kept = [node.name for node in self.model.graph.node[last:]] if keeps_last else []
+        kept = [node.name for node in self.model.graph.node[self._last_layer() :]] if keeps_last else []
         with tempfile.TemporaryDirectory() as folder:
             source, target = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
             onnx.save(self.model, source)
@@ -79,12 +72,16 @@ class Peer:
                     calibrate_method=method,
                     nodes_to_exclude=kept,
                 )
-            return self._run(onnx.load(target), images)
+            return self._run(onnx.load(target), samples)
 
-    def _run(self, model: onnx.ModelProto, images: Array) -> Array:
+    def _last_layer(self) -> int:
+        return max(at for at, node in enumerate(self.model.graph.node) if node.op_type in _LAYERS)
+
+    def _run(self, model: onnx.ModelProto, samples: Array) -> list[Array]:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = 3
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        return np.concatenate([session.run(None, {self.name: image[None]})[0].reshape(1, -1) for image in images])
+        found = [session.run(None, {self.name: sample[None]}) for sample in samples]
+        return [np.concatenate(values) for values in zip(*found, strict=True)]

@@ -3,13 +3,17 @@
 DIR holds the networks of `benchmarks.models` that came quantised. For each, and each way of ``--requantise``: clock cycles, and
 how its outputs compare with those of the network as it was quantised: how often the class is the same, and the signal to noise
 ratio. Samples are labelled data, for which there is top-1 too; or, for networks of photographs without any, parts of four
-photographs; or random. ``shift`` has biases corrected on 100 samples: others, where there are enough labelled ones.
-The table goes to standard output, in Markdown; it is one of docs/models.md.
+photographs, which have the class of the whole; or random. ``shift`` has biases corrected on 100 samples: others, where there are
+enough labelled ones. The table goes to standard output, in Markdown; it is one of docs/models.md. What is done goes to standard
+error, with the seconds that it took.
 """
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.models import Entry, agreement, chosen, labeled_or_random, network_options, outputs_of, share_right
-from benchmarks.photographs import photographs, reads_photographs
+from benchmarks.models import Entry, agreement, chosen, labeled_or_random, network_options, share_right
+from benchmarks.photographs import classes_of_photographs, photographs, reads_photographs
 from vta.compiler.compile import compile_model
 from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
@@ -28,6 +32,7 @@ from vta.ir.graph import Graph
 from vta.quantization import QuantizeConfig, is_quantized
 from vta.quantization.config import REQUANTIZATIONS
 from vta.runtime import Module
+from vta.runtime.evaluation.compute import compute_widely
 
 Array = NDArray[Any]
 
@@ -56,7 +61,8 @@ def samples_of(folder: Path, entry: Entry, graph: Graph, count: int) -> Samples:
         held = np.isin(np.arange(len(x)), np.arange(_CALIBRATION) * len(x) // _CALIBRATION)
         return Samples(x[~held], None if y is None else y[~held], x[held], y is not None)
     parts = photographs(folder / _IMAGES, node, _CALIBRATION + count)
-    return Samples(parts[_CALIBRATION:], None, parts[:_CALIBRATION], True)
+    y = classes_of_photographs(folder / _IMAGES, _CALIBRATION + count, graph.outputs[0].shape[-1])
+    return Samples(parts[_CALIBRATION:], y[_CALIBRATION:], parts[:_CALIBRATION], True)
 
 
 def row(folder: Path, entry: Entry, count: int, config: str) -> str | None:
@@ -69,18 +75,30 @@ def row(folder: Path, entry: Entry, count: int, config: str) -> str | None:
         return None
     hw, name = HardwareConfig.named(config), graph.inputs[0].name
     samples = samples_of(folder, entry, graph, count)
-    source = outputs_of(graph, samples.x)
+    inputs = {name: samples.x}
+    with _told(f"{entry.file}: the source's outputs for {len(samples.x)} samples"):
+        source = compute_widely(graph, inputs, None)
     cells = [entry.file, f"{entry.ethos_u55:,}" if entry.ethos_u55 else ""]
+    cells.append("" if samples.y is None else f"{share_right(source[0], samples.y):.1%}")
     for way in REQUANTIZATIONS:
         calibration = {name: samples.calibration} if way == "shift" else None
-        compiled = compile_model(graph, hw, calibration=calibration, quantize=QuantizeConfig(requantize=way))
+        with _told(f"{entry.file}: {way}, compiled"):
+            compiled = compile_model(graph, hw, calibration=calibration, quantize=QuantizeConfig(requantize=way))
         with Module(compiled, CycleDevice(hw)) as module:
             check = module.check({name: samples.x[:1]})
-        outputs = outputs_of(compiled.graph, samples.x)
+        with _told(f"{entry.file}: {way}, outputs"):
+            outputs = compute_widely(compiled.graph, inputs, None)
         cells.append(f"{check.run.cycles:,}" + ("" if check.bit_exact else " (device differs)"))
         cells.append(_compared(outputs, source, samples))
     cells.append(str(len(samples.x)))
     return f"| {' | '.join(cells)} |"
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    sys.stderr.write(f"{what}: {time.perf_counter() - start:.1f} s\n")
 
 
 def _compared(outputs: list[Array], source: list[Array], samples: Samples) -> str:
@@ -96,7 +114,7 @@ def _compared(outputs: list[Array], source: list[Array], samples: Samples) -> st
 def main() -> int:
     """Print the table; returns the exit status."""
     options = network_options(__doc__).parse_args()
-    headers = ["network", "Ethos-U55"]
+    headers = ["network", "Ethos-U55", "source: top-1"]
     for way in REQUANTIZATIONS:
         headers += [f"{way}: cycles", "same class; noise; top-1"]
     headers.append("samples")

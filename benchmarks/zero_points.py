@@ -33,7 +33,9 @@ from vta.ir.graph import Graph
 from vta.quantization import is_quantized
 from vta.quantization.config import QuantizeConfig
 from vta.runtime import Module
-from vta.runtime.values.batches import interpret_widely
+from vta.runtime.evaluation.compute import compute_widely
+
+__all__ = ["Network", "networks"]
 
 Array = NDArray[Any]
 
@@ -48,12 +50,18 @@ class Network:
     """A float network of one input, and samples of that."""
 
     name: str
+    path: Path
     graph: Graph
     calibration: Array
     compared: Array
 
 
-def _networks(folder: Path, unpacked: Path, names: Sequence[str]) -> Iterator[Network]:
+def networks(folder: Path, unpacked: Path, names: Sequence[str]) -> Iterator[Network]:
+    """Yield the networks of a folder and of packages that have one of `names` in theirs, or all.
+
+    What packages have in archives goes to `unpacked`.
+    """
+
     def wanted(name: str) -> bool:
         return not names or any(part in name for part in names)
 
@@ -61,10 +69,11 @@ def _networks(folder: Path, unpacked: Path, names: Sequence[str]) -> Iterator[Ne
         if wanted(file):
             graph = load_model(folder / file)
             samples, _ = labeled_samples(folder, where, graph.inputs[0], 2 * _LABELED)
-            yield Network(Path(file).name.removesuffix("-symbol.json"), graph, samples[::2], samples[1::2])
+            name = Path(file).name.removesuffix("-symbol.json")
+            yield Network(name, folder / file, graph, samples[::2], samples[1::2])
     for file in _OF_PHOTOGRAPHS:
         if wanted(file):
-            yield _of_photographs(Path(file).name, load_model(folder / file), folder, _PARTS)
+            yield _of_photographs(folder / file, load_model(folder / file), folder, _PARTS)
     for entry in NETWORKS:
         path = entry.path(None, unpacked) if entry.distribution and not entry.values and wanted(entry.name) else None
         if path is None:
@@ -74,25 +83,25 @@ def _networks(folder: Path, unpacked: Path, names: Sequence[str]) -> Iterator[Ne
         except ImportModelError:
             continue
         if len(graph.arguments) == 1 and reads_photographs(graph.arguments[0]) and not is_quantized(graph):
-            yield _of_photographs(path.name, graph, folder, _FEW_PARTS, signed=entry.reads_signed)
+            yield _of_photographs(path, graph, folder, _FEW_PARTS, signed=entry.reads_signed)
 
 
-def _of_photographs(name: str, graph: Graph, folder: Path, counts: tuple[int, int], *, signed: bool = False) -> Network:
+def _of_photographs(path: Path, graph: Graph, folder: Path, counts: tuple[int, int], *, signed: bool = False) -> Network:
     calibrate, compare = counts
     parts = photographs(folder / "images", graph.inputs[0], calibrate + compare, signed=signed)
-    return Network(name, graph, parts[:calibrate], parts[calibrate:])
+    return Network(path.name, path, graph, parts[:calibrate], parts[calibrate:])
 
 
 def row(network: Network, config: str) -> str:
     """One line of the table."""
     hw, name = HardwareConfig.named(config), network.graph.inputs[0].name
     inputs = {name: network.compared}
-    wanted = interpret_widely(network.graph, inputs)
+    wanted = compute_widely(network.graph, inputs, None)
     cells = [network.name, config]
     for way in _WAYS:
         options = CompileOptions(quantize=QuantizeConfig(zero_points=way))
         compiled = compile_model(network.graph, hw, calibration={name: network.calibration}, options=options)
-        noise = min(float(decibels(*each)) for each in zip(wanted, interpret_widely(compiled.graph, inputs), strict=True))
+        noise = min(float(decibels(*each)) for each in zip(wanted, compute_widely(compiled.graph, inputs, None), strict=True))
         with Module(compiled, CycleDevice(hw)) as module:
             cycles = module.run({name: network.compared[: network.graph.inputs[0].shape[0]]}).cycles or 0
         cells += [f"{cycles:,}", f"{noise:.1f}", str(len(compiled.regions))]
@@ -109,7 +118,7 @@ def main() -> int:
     headers = ["network", "config"] + [f"{way}: {what}" for way in _WAYS for what in ("cycles", "dB", "regions")]
     sys.stdout.write(f"| {' | '.join(headers)} |\n|{'---|' * len(headers)}\n")
     with tempfile.TemporaryDirectory() as unpacked:
-        for network in _networks(args.models, Path(unpacked), args.names):
+        for network in networks(args.models, Path(unpacked), args.names):
             for config in args.config or ("sim", "sim_rq"):
                 sys.stdout.write(row(network, config) + "\n")
                 sys.stdout.flush()

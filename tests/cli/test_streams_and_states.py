@@ -134,3 +134,60 @@ def test_pairs_that_there_are_not(recurrent, pairs, reason, capsys):
     options = [text for pair in pairs for text in ("--state", pair)]
     assert main(["compile", str(recurrent / "net.onnx"), "-o", str(recurrent / "net.vta"), *options])
     assert reason in capsys.readouterr().err
+
+
+@pytest.fixture
+def kept(recurrent, capsys):
+    """The recurrent layer, compiled with its state and, as stateless.vta, without."""
+    np.savez(recurrent / "c.npz", x=np.random.default_rng(1).standard_normal((6, 1, 1, 16)).astype(np.float32))
+    compile_it = ["compile", recurrent / "net.onnx", "-o"]
+    run_json([*compile_it, recurrent / "net.vta", "--state", "h=after", "--calibration", recurrent / "c.npz"], capsys)
+    run_json([*compile_it, recurrent / "stateless.vta"], capsys)
+    return recurrent
+
+
+def test_one_run_of_a_network_whose_state_is_quantised(kept, capsys):
+    np.savez(kept / "one.npz", x=np.zeros((1, 1, 16), np.float32))
+    assert run_json(["run", kept / "net.vta", "--inputs", kept / "one.npz", "--check"], capsys)["bit_exact"]
+
+
+ROW = np.zeros((1, 1, 16), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "options", "reason"),
+    [
+        ({"x": ROW, "h": ROW}, ["--inputs"], "a.npz: array 'h' is for a state of the network, which is no input"),
+        ({"x": ROW[None], "h": ROW[None]}, ["--frames"], "a.npz: array 'h' is for a state of the network, which is no input"),
+        ({"x": ROW[None, ..., :8]}, ["--frames"], "its frames are of shape (time, 1, 1, 16); got (1, 1, 1, 8)"),
+        ({"z": ROW[None]}, ["--frames"], "a.npz: no array 'x' for the network's input; it holds z"),
+        ({"h": ROW[..., :8]}, ["--frames", "2", "--load-state"], "a.npz: state 'h' must be float32[1, 1, 16], got"),
+        ({"h": ROW.astype(np.float64)}, ["--frames", "2", "--load-state"], "a.npz: state 'h' must be float32[1, 1, 16]"),
+        ({"h": ROW * np.nan}, ["--frames", "2", "--load-state"], "a.npz: state 'h' is nan at [0, 0, 0]; expected numbers"),
+        ({"h": ROW, "g": ROW}, ["--frames", "2", "--load-state"], "a.npz: 'g' is no state of graph 'net'; its states are: h"),
+    ],
+)
+def test_wrong_states_and_frames_are_named(kept, arrays, options, reason, capsys):
+    np.savez(kept / "a.npz", **arrays)
+    assert main(["run", str(kept / "net.vta"), *options, str(kept / "a.npz")])
+    assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("way", [[], ["--frames", "2"]])
+@pytest.mark.parametrize("flag", ["--save-state", "--load-state"])
+def test_states_of_a_network_without_any(kept, way, flag, capsys):
+    np.savez(kept / "s.npz")
+    assert main(["run", str(kept / "stateless.vta"), *way, flag, str(kept / "s.npz")])
+    assert f"{flag} {kept / 's.npz'}: the network keeps no states" in capsys.readouterr().err
+
+
+def test_more_frames_than_memory_holds_are_refused(kept, capsys):
+    assert main(["run", str(kept / "net.vta"), "--frames", "9" * 20])
+    assert "is out of range; allowed: 1 to 1000000" in capsys.readouterr().err
+
+
+def test_calibration_samples_of_a_state_are_refused(kept, capsys):
+    np.savez(kept / "a.npz", x=ROW[None], h=ROW[None])
+    compile_it = ["compile", kept / "net.onnx", "-o", kept / "b.vta", "--state", "h=after", "--calibration", kept / "a.npz"]
+    assert main(list(map(str, compile_it)))
+    assert "a.npz: array 'h' is for a state of the network, which is no input" in capsys.readouterr().err

@@ -184,10 +184,25 @@ def test_samples_are_no_frames(module, data):
         module.run_batches(data[:, 0])
 
 
-@pytest.mark.parametrize(("shape", "reason"), [((0, 1, 20, 1, 1), "one or more frames"), ((4, 2), r"its frames are of shape")])
+@pytest.mark.parametrize(
+    ("shape", "reason"), [((0, 1, 20, 1, 1), "one or more frames"), ((4, 2), r"its frames are of shape \(time, 1, 20, 1, 1\)")]
+)
 def test_frames_that_are_none(module, shape, reason):
     with pytest.raises((GraphError, UsageError), match=reason):
         module.run_frames(np.zeros(shape, np.int8))
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (("z",), r"'z' is no input of graph 'stream'; its inputs are: x"),
+        ((), r"input 'x' \(int8\[1, 20, 1, 1\]\) of graph 'stream' is missing"),
+        (("x", "first"), "'first' is a state of graph 'stream', set in the module's `state`"),
+    ],
+)
+def test_frames_of_other_names(module, data, names, reason):
+    with pytest.raises(GraphError, match=reason):
+        module.run_frames(dict.fromkeys(names, data))
 
 
 def test_what_a_failed_run_leaves_is_lost_until_it_is_set(compiled, data, expected, monkeypatch):

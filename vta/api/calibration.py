@@ -37,4 +37,5 @@ def calibration_arrays(graph: Graph, given: Calibration | None) -> dict[str, NDA
     unknown = [name for name in arrays if name not in names]
     if unknown and source == "calibration":
         raise UsageError(f"calibration: no input {unknown[0]!r}; the network's inputs are {', '.join(sorted(names - {'x'}))}")
-    return samples_of(arrays, graph.arguments, Preprocessing(), _NO_LIMIT, source)
+    states = [state.name for state in graph.states]
+    return samples_of(arrays, graph.arguments, Preprocessing(), _NO_LIMIT, source, states)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +24,23 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     return read_arrays(path)
 
 
-def calibration_samples(path: Path, inputs: Sequence[Node], preprocessing: Preprocessing, limit: int) -> dict[str, NDArray[Any]]:
+def calibration_samples(
+    path: Path, inputs: Sequence[Node], preprocessing: Preprocessing, limit: int, states: Collection[str] = ()
+) -> dict[str, NDArray[Any]]:
     """Return at most `limit` sample values, shape (n, ...), for each of the graph's `inputs` from the file's arrays.
 
-    Raises `UsageError` naming file and array if one is missing or does not fit.
+    Raises `UsageError` naming file and array if one is missing, does not fit, or is for one of the `states`.
     """
-    return samples_of(load_arrays(path), inputs, preprocessing, limit, str(path))
+    return samples_of(load_arrays(path), inputs, preprocessing, limit, str(path), states)
 
 
-def network_inputs(path: Path, inputs: Sequence[Node]) -> dict[str, NDArray[Any]]:
+def network_inputs(path: Path, inputs: Sequence[Node], states: Collection[str] = ()) -> dict[str, NDArray[Any]]:
     """Return the values of the graph's `inputs` from the file's arrays, which must have their shapes and types.
 
-    Raises `UsageError` naming file and array if one is missing or does not fit.
+    Raises `UsageError` naming file and array if one is missing, does not fit, or is for one of the `states`.
     """
     values = {}
-    for node, array in by_input(load_arrays(path), inputs, str(path)).items():
+    for node, array in by_input(load_arrays(path), inputs, str(path), states).items():
         if array.shape != node.shape:
             raise UsageError(f"{path}: the array for input {shown(node.name)} has shape {array.shape}; expected {node.shape}")
         if not np.can_cast(array.dtype, node.dtype, "same_kind"):

@@ -218,7 +218,8 @@ def _samples(graph: Graph, options: argparse.Namespace) -> Samples | None:
         raise UsageError("--global-scale and --calibration exclude each other")
     from vta.cli.arrays import calibration_samples
 
-    return calibration_samples(options.calibration, graph.arguments, preprocessing(options), options.calibration_limit)
+    states = [state.name for state in graph.states]
+    return calibration_samples(options.calibration, graph.arguments, preprocessing(options), options.calibration_limit, states)
 
 
 def quantize_config(options: argparse.Namespace) -> QuantizeConfig:

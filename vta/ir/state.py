@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.ir.arithmetic.not_finite import first_where
 from vta.ir.operator import TensorType
 from vta.support.dataclass import dataclass
 
@@ -76,7 +77,10 @@ def split_outputs(graph: Graph, outputs: Sequence[Array]) -> tuple[list[Array], 
 
 
 def checked_values(graph: Graph, values: Mapping[str, Any]) -> dict[str, Array]:
-    """Values of states by name, as arrays. Raises `GraphError` naming one that is unknown or of another shape or type."""
+    """Values of states by name, as arrays.
+
+    Raises `GraphError` naming one that is unknown, of another shape or type, or not a number somewhere.
+    """
     types = {state.name: state.type for state in graph.states}
     found = {}
     for name, value in values.items():
@@ -85,6 +89,8 @@ def checked_values(graph: Graph, values: Mapping[str, Any]) -> dict[str, Array]:
         array = np.array(value)
         if TensorType(array.shape, array.dtype.name) != types[name]:
             raise GraphError(f"state {name!r} must be {types[name]}, got {TensorType(array.shape, array.dtype.name)}")
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise GraphError(f"state {name!r} is nan at {list(first_where(np.isnan(array)))}; expected numbers")
         found[name] = array
     return found
 

@@ -70,7 +70,8 @@ def _run(options: argparse.Namespace) -> None:
         left, right = (side_of(text, stack, _connect(options)) for text in (options.left, options.right))
         graph = graph_of(left, right)
         if options.inputs:
-            inputs = network_inputs(options.inputs, graph.arguments) | initial_values(graph)
+            states = initial_values(graph)
+            inputs = network_inputs(options.inputs, graph.arguments, states) | states
         else:
             inputs = random_inputs(graph, options.seed, any_value)
         progress("comparing")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import DEVICES, HelpFormatter, add_debug, add_device, add_host, add_json, existing_file, integer, output_file
 from vta.cli.running.cycles import add_cycle_device, add_cycle_run, check_cycle_options, print_costs, print_cycles
-from vta.cli.running.frames import add_frames, run_stream
+from vta.cli.running.frames import add_frames, run_stream, start_states
 from vta.cli.running.remote import add_remote, check_remote_options
 from vta.cli.terminal.output import Output, count, size, warn_of_scales
 from vta.files.atomic_file import whole_file
@@ -126,6 +126,7 @@ def _run_once(options: argparse.Namespace) -> None:
     from vta.config.technology import Technology, load_technology
     from vta.errors import DeviceError
     from vta.files.npz_writer import write_npz
+    from vta.ir.state import initial_values
     from vta.report.advice import advice_on
     from vta.report.costs.cycles import cycles_json
     from vta.report.costs.layer_costs import costs_json, network_cost
@@ -143,9 +144,10 @@ def _run_once(options: argparse.Namespace) -> None:
         on_board = options.remote is None and options.device not in DEVICES
         compiled = load(options.artifact, contained=on_board and not has_core())
         graph = compiled.graph
-        inputs = (
-            network_inputs(options.inputs, graph.arguments) if options.inputs else random_inputs(graph, options.seed, any_value)
-        )
+        if options.inputs:
+            inputs = network_inputs(options.inputs, graph.arguments, initial_values(graph))
+        else:
+            inputs = random_inputs(graph, options.seed, any_value)
         inputs = {node.name: inputs[node.name] for node in graph.arguments}
         if options.inputs:
             warn_of_scales(output, graph, inputs)
@@ -195,8 +197,7 @@ def _on_device(
     with open_module_device(options, compiled.hw, progress) as device:
         progress("loading")
         with device.load(compiled) as module:
-            if options.load_state:
-                module.state.restore(options.load_state)
+            start_states(options, module)
             progress("running and comparing with the reference" if options.check else "running")
             check = module.check(inputs, limit_seconds=options.limit) if options.check else None
             how = {"seed": options.order, "limit_seconds": options.limit, "timeline": bool(options.timeline)}

@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vta.runtime.compiled_module import CompiledModule
+    from vta.runtime.loaded_module import LoadedModule
     from vta.runtime.values.frames import FramesReport
 
-__all__ = ["add_frames", "run_stream"]
+__all__ = ["add_frames", "run_stream", "start_states"]
+
+_MOST_RANDOM = 1_000_000
+"""Frames that are drawn, which all are in memory."""
 
 
 def add_frames(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +40,7 @@ def add_frames(parser: argparse.ArgumentParser) -> None:
 
 
 def _frames(text: str) -> int | Path:
-    return integer(1)(text) if text.isdecimal() else existing_file(text)
+    return integer(1, _MOST_RANDOM)(text) if text.isdecimal() else existing_file(text)
 
 
 def run_stream(options: argparse.Namespace) -> None:
@@ -59,8 +63,7 @@ def run_stream(options: argparse.Namespace) -> None:
         inputs = _inputs(options, compiled)
         total = frame_count(compiled.graph, inputs)
         with open_module_device(options, compiled.hw, progress) as device, device.load(compiled) as module:
-            if options.load_state:
-                module.state.restore(options.load_state)
+            start_states(options, module)
             report = module.run_frames(inputs, tick=lambda done: progress("running", done, total), check=options.check)
             if options.save_state:
                 module.state.save(options.save_state)
@@ -68,6 +71,15 @@ def run_stream(options: argparse.Namespace) -> None:
         _write_outputs(options.outputs, report)
     _print(output, report, options.check)
     output.result(_figures(report, options.check))
+
+
+def start_states(options: argparse.Namespace, module: LoadedModule) -> None:
+    """Set what a module starts from. Raises `UsageError` if states are asked for of a network that has none, or do not fit."""
+    for flag, path in (("load", options.load_state), ("save", options.save_state)):
+        if path and not module.state:
+            raise UsageError(f"--{flag}-state {path}: the network keeps no states")
+    if options.load_state:
+        module.state.restore(options.load_state)
 
 
 def _print(output: Output, report: FramesReport, checked: bool) -> None:
@@ -98,9 +110,11 @@ def _inputs(options: argparse.Namespace, compiled: CompiledModule) -> dict[str, 
     if isinstance(options.frames, int):
         return random_frames(compiled.graph, options.frames, options.seed, any_value)
     from vta.cli.arrays import load_arrays
+    from vta.ir.state import initial_values
     from vta.runtime.evaluation.samples import by_input
 
-    found = by_input(load_arrays(options.frames), compiled.graph.arguments, str(options.frames))
+    graph = compiled.graph
+    found = by_input(load_arrays(options.frames), graph.arguments, str(options.frames), initial_values(graph))
     return {node.name: array for node, array in found.items()}
 
 

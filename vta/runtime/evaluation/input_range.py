@@ -23,10 +23,10 @@ Range = tuple[float, float]
 
 
 def input_ranges(graph: Graph) -> dict[str, Range]:
-    """The real values that int8 stands for, of each float input that goes straight into a quantisation."""
+    """The real values that int8 stands for, of each float argument that goes straight into a quantisation."""
     users = graph.users()
     found = {}
-    for node in graph.inputs:
+    for node in graph.arguments:
         ranges = [_range(user) for user in _quantizers(node, users)] if node.dtype.startswith("float") else []
         if ranges:
             found[node.name] = min(low for low, _ in ranges), max(high for _, high in ranges)

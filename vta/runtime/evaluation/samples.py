@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,19 @@ Array = NDArray[Any]
 
 
 def samples_of(
-    arrays: Mapping[str, Array], inputs: Sequence[Node], preprocessing: Preprocessing, limit: int, source: str
+    arrays: Mapping[str, Array],
+    inputs: Sequence[Node],
+    preprocessing: Preprocessing,
+    limit: int,
+    source: str,
+    states: Collection[str] = (),
 ) -> dict[str, Array]:
     """At most `limit` sample values, shape (n, ...), for each of the graph's `inputs`.
 
-    Raises `UsageError` naming `source` and the array if one is missing or does not fit.
+    Raises `UsageError` naming `source` and the array if one is missing, does not fit, or is for one of the `states`.
     """
     samples = {}
-    for node, array in by_input(arrays, inputs, source).items():
+    for node, array in by_input(arrays, inputs, source, states).items():
         if not array.size or not (array.ndim or not node.shape):
             raise UsageError(
                 f"{source}: the array for input {shown(node.name)} has shape {array.shape}; expected one or more samples"
@@ -46,15 +51,25 @@ def spread(samples: Array, limit: int) -> Array:
     return samples[np.arange(limit) * len(samples) // limit]
 
 
-def by_input(arrays: Mapping[str, Array], inputs: Sequence[Node], source: str) -> dict[Node, Array]:
-    """The array of each input, called like it, or ``x`` for the only one. Raises `UsageError` naming one that is missing."""
-    found = {}
+def by_input(arrays: Mapping[str, Array], inputs: Sequence[Node], source: str, states: Collection[str] = ()) -> dict[Node, Array]:
+    """The array of each input, called like it, or ``x`` for the only one.
+
+    Raises `UsageError` naming one that is missing, or an array for one of the `states`, which would be left aside.
+    """
+    found, taken = {}, set()
     for node in inputs:
         name = "x" if node.name not in arrays and len(inputs) == 1 else node.name
         if name not in arrays:
-            wanted = f"{shown(node.name)} or 'x'" if len(inputs) == 1 else repr(node.name)
+            wanted = f"{shown(node.name)} or 'x'" if len(inputs) == 1 and node.name != "x" else repr(node.name)
             raise UsageError(f"{source}: no array {wanted} for the network's input; it holds {', '.join(arrays) or 'nothing'}")
         found[node] = arrays[name]
+        taken.add(name)
+    for name in states:
+        if name in arrays and name not in taken:
+            raise UsageError(
+                f"{source}: array {shown(name)} is for a state of the network, which is no input; "
+                "states are set by --load-state, or module.state"
+            )
     return found
 
 

@@ -46,7 +46,8 @@ def frame_count(graph: Graph, inputs: Mapping[str, Array]) -> int:
 def frames_of(graph: Graph, inputs: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
     """The values of a graph's arguments in each frame.
 
-    Raises `GraphError` naming an input whose array holds no frames of it, and `UsageError` for none, or not as many of each.
+    Raises `GraphError` naming an input that is missing or unknown, or whose array holds no frames of it, and `UsageError` for
+    none, or not as many of each. A state is passed on to the module, which refuses it.
     """
     streams = _streams(graph, inputs)
     others = {name: array for name, array in inputs.items() if name not in streams}
@@ -54,7 +55,15 @@ def frames_of(graph: Graph, inputs: Mapping[str, Array]) -> Iterator[dict[str, A
 
 
 def _streams(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    return {node.name: _stream(node, inputs[node.name]) for node in graph.arguments if node.name in inputs}
+    known = {node.name for node in graph.inputs}
+    for name in inputs:
+        if name not in known:
+            wanted = ", ".join(node.name for node in graph.arguments)
+            raise GraphError(f"{name!r} is no input of graph {graph.name!r}; its inputs are: {wanted}")
+    for node in graph.arguments:
+        if node.name not in inputs:
+            raise GraphError(f"input {node.name!r} ({node.type}) of graph {graph.name!r} is missing")
+    return {node.name: _stream(node, inputs[node.name]) for node in graph.arguments}
 
 
 def _count(streams: Mapping[str, Array]) -> int:
@@ -71,7 +80,8 @@ def _stream(node: Node, array: Array) -> Array:
         return array
     if node.shape[:1] == (1,) and array.ndim == len(node.shape) and array.shape[1:] == node.shape[1:]:
         return array[:, None]
-    raise GraphError(f"input {node.name!r} is {node.type}, so its frames are of shape (time, ...); got {array.shape}")
+    wanted = ", ".join(["time", *map(str, node.shape)])
+    raise GraphError(f"input {node.name!r} is {node.type}, so its frames are of shape ({wanted}); got {array.shape}")
 
 
 def run_frames(module: LoadedModule, inputs: Mapping[str, Array], tick: Tick | None, check: bool) -> FramesReport:

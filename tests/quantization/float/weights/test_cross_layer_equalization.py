@@ -65,13 +65,47 @@ def ranges(graph, data):
     return np.max([np.abs(evaluate_all(graph, batch)[value]).max(axis=(0, 2, 3)) for batch in data], axis=0)
 
 
-def test_ranges_get_even_before_a_depthwise_layer():
-    graph, data = network(3, "depthwise", "nn.relu", ""), batches(3)
+@pytest.mark.parametrize("count", [1, 3, 60])
+def test_ranges_get_even_before_a_depthwise_layer(count):
+    graph, data = network(3, "depthwise", "nn.relu", ""), batches(3, count)
     even = equalized(graph, {"data": np.concatenate([batch["data"] for batch in data])}, EVERYTHING)
     before, after = ranges(graph, data), ranges(even, data)
-    assert before.max() > 16 * before[before > 0].min()
-    # A channel is stretched by at most 16.
-    np.testing.assert_allclose(after, np.minimum(before * 16, before.max()), rtol=1e-4)
+    live = before > 0
+    assert before.max() > 16 * before[live].min()
+    # The more samples there are the more even; a channel is stretched by at most 16.
+    stretched = np.minimum((before.max() / before[live]) ** (count / (count + 4)), 16)
+    np.testing.assert_allclose(after[live], before[live] * stretched, rtol=1e-4)
+
+
+def test_few_samples_do_not_cut_off_others():
+    """How large a channel gets differs from sample to sample: beyond what two of them show some room is left.
+
+    What evening out costs here, where channels differ by chance as much as by themselves, was eighteen times the noise once.
+    """
+    assert np.median([_noise_of_others(seed) for seed in range(9)]) < 5
+
+
+def _noise_of_others(seed):
+    """The noise of 30 samples in a network that was quantised on 2 others, with even ranges, as a multiple of that without."""
+    rng = np.random.default_rng(seed)
+    channels = 24
+    data = graph_input("data", (1, channels, 4, 4))
+    value = call("nn.conv2d", [data, constant(np.eye(channels, dtype=np.float32).reshape(channels, channels, 1, 1))], "first")
+    value = call("nn.relu", [value], "first")
+    weight = rng.uniform(0.5, 1, (channels, 1, 1, 1)).astype(np.float32)
+    graph = Graph((data,), (call("nn.conv2d", [value, constant(weight)], "second", groups=channels),))
+    sizes = rng.lognormal(0, 0.5, (32, channels, 1, 1)) * 4.0 ** rng.uniform(-1, 0, (channels, 1, 1))
+    samples = (sizes * np.abs(rng.standard_normal((32, channels, 4, 4)))).astype(np.float32)
+
+    def noise(equalize):
+        quantized = quantize(graph, {"data": samples[:2]}, QuantizeConfig(skip_conv_layers=(), equalize=equalize), BASELINE)
+        return sum(float(((evaluate(quantized, f)[0] - evaluate(graph, f)[0]) ** 2).sum()) for f in _each(samples[2:]))
+
+    return noise("depthwise") / noise("none")
+
+
+def _each(samples):
+    return [{"data": sample[None]} for sample in samples]
 
 
 @pytest.mark.parametrize("kind", ["grouped", "dense"])

@@ -4,6 +4,9 @@ The function of the network stays the same where operators that commute with pos
 with an upper bound does not, beyond it: factors are such that no channel gets there on the calibration data. After Nagel et al.,
 "Data-Free Quantization Through Weight Equalization and Bias Correction", 2019 (section 4.1); here the range of a channel is that
 of its activation on calibration data, because weights have a scale for each output channel anyway.
+
+Of few samples that says little: the next one may well have more in a channel, which is then cut off. So ranges are drawn towards
+that of all channels, as if some samples more had been seen of which nothing is known but that.
 """
 
 from __future__ import annotations
@@ -30,6 +33,9 @@ _COMMUTES = frozenset({ops.RELU, ops.LEAKY_RELU, ops.MAX_POOL2D, ops.AVG_POOL2D,
 """Operators that may stand between two layers: scaling a channel before them or after them is the same."""
 
 _LARGEST_FACTOR = 16.0
+_UNSEEN_SAMPLES = 4
+"""So many count for the range of all channels. Of 0, 1, 2 and 4 this was, with 2 to 32 samples of networks with depthwise layers,
+the least noisy on others; than 0 it was less noisy by up to 19 dB."""
 
 
 @dataclass(frozen=True)
@@ -114,17 +120,30 @@ def _bends_at_zero(node: Node) -> bool:
 
 
 def _channel_ranges(graph: Graph, values: list[Node], batches: Iterable[Mapping[str, Array]]) -> dict[Node, Array]:
-    """The largest magnitude of each channel of some values."""
-    ranges = {value: np.zeros(value.shape[1]) for value in values}
+    """The range of each channel of some values that is to be expected of other samples, (C,); 0 where there was nothing else.
+
+    It is a weighted geometric mean of the largest magnitude in the channel, which counts for the samples, and of that in all
+    channels, which counts for `_UNSEEN_SAMPLES`.
+    """
+    largest = {value: np.zeros(value.shape[1]) for value in values}
+    samples = dict.fromkeys(values, 0)
 
     def observe(node: Node, value: Array) -> None:
-        if node in ranges:
+        if node in largest:
             axes = tuple(axis for axis in range(value.ndim) if axis != 1)
-            np.maximum(ranges[node], np.abs(value).max(axis=axes), out=ranges[node])
+            np.maximum(largest[node], np.abs(value).max(axis=axes), out=largest[node])
+            samples[node] += len(value)
 
     for batch in batches:
         evaluate(graph, batch, observe)
-    return ranges
+    return {value: _expected(found, samples[value]) for value, found in largest.items()}
+
+
+def _expected(largest: Array, samples: int) -> Array:
+    whole = float(largest.max(initial=0.0))
+    if whole == 0 or not np.isfinite(whole):
+        return largest
+    return np.asarray(whole * (largest / whole) ** (samples / (samples + _UNSEEN_SAMPLES)))
 
 
 def _factors(ranges: Array, readers: Iterable[Node]) -> Array:
