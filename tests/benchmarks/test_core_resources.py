@@ -49,7 +49,9 @@ def test_the_requantize_unit_takes_few_tables_of_a_large_core():
 
 
 def test_what_borrowed_terms_are_off_by():
-    errors = left_out_errors(reports_of("ecp5"), base_of("ecp5"))
+    """Of the core of 8 x 8 with all units, where no other report of its family knows of DEPTHWISE."""
+    known = [report for report in reports_of("ecp5") if not report.config.depthwise_unit or report.config.block == 8]
+    errors = left_out_errors(known, base_of("ecp5"))
     (lut, ff) = next(found for name, found in errors.items() if "rq_tab_dw" in name)
     words = f"{lut:.1%} too many look-up tables, and {-ff:.1%} too few flip-flops".replace("%", " %")
     assert words in (DOCS / "rtl.md").read_text(encoding="utf-8")
