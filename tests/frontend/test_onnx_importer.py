@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from vta.errors import ImportModelError
-from vta.frontend.onnx import import_onnx, load_onnx
+from vta.frontend.onnx import import_onnx, load_onnx, tensors
 from vta.ir.interpreter import evaluate
 
 
@@ -268,6 +269,21 @@ def test_external_data_is_checked(make, tmp_path, changes, message):
     path = external_model(make, folder, **changes)
     with pytest.raises(ImportModelError, match=message):
         load_onnx(path)
+
+
+def test_external_data_that_ends_while_it_is_read(make, tmp_path, monkeypatch):
+    path = external_model(make, tmp_path)
+    monkeypatch.setattr(os, "preadv", lambda descriptor, buffers, offset: 0)
+    with pytest.raises(ImportModelError, match="weights.bin became shorter while it was read"):
+        load_onnx(path)
+
+
+def test_external_data_that_comes_in_pieces(make, tmp_path, monkeypatch):
+    """A read may give less than was asked for."""
+    path, preadv = external_model(make, tmp_path), os.preadv
+    monkeypatch.setattr(os, "preadv", lambda descriptor, buffers, offset: preadv(descriptor, [buffers[0][:5]], offset))
+    monkeypatch.setattr(tensors, "_READ_AT_ONCE", 8)
+    assert evaluate(load_onnx(path), {"x": np.ones(3, np.float32)})[0].tolist() == [1, 2, 3]
 
 
 @pytest.fixture(scope="module")

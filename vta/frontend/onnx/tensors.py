@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,15 @@ from numpy.typing import NDArray
 from vta.errors import ImportModelError
 from vta.files.user_file import open_regular, size_of
 from vta.frontend._errors import MAX_ARRAY_BYTES
+from vta.support.on_cores import on_cores
 from vta.support.shorten import shown
 
 __all__ = ["WIDENED", "as_imported", "declared_dtype", "dtype_of", "tensor_array"]
 
 Array = NDArray[Any]
 _Type = onnx.TensorProto
+_READ_AT_ONCE = 8 << 20
+"""Bytes of a file. The memory that they go to is new, and takes longer to get than the bytes."""
 
 
 def _same(array: Array) -> Array:
@@ -134,10 +138,25 @@ def _external(tensor: onnx.TensorProto, array: Array, folder: Path | None, where
             there = max(0, size_of(file) - offset)
             if there < length:
                 raise ImportModelError(f"{where}: external data {path.name} ends after {there} of {length} bytes")
-            file.seek(offset)
-            there = file.readinto(array.reshape(-1).view(np.uint8).data) if length else 0
-            if there < length:
-                raise ImportModelError(f"{where}: external data {path.name} ends after {there} of {length} bytes")
+            if not _fill(array.reshape(-1).view(np.uint8).data, file.fileno(), offset):
+                raise ImportModelError(f"{where}: external data {path.name} became shorter while it was read")
             return array
     except OSError as error:
         raise ImportModelError(f"{where}: external data {path.name}: {error.strerror or error}") from None
+
+
+def _fill(target: memoryview, descriptor: int, offset: int) -> bool:
+    """Fill `target` with what is at `offset` of a file, on all cores; whether there was as much."""
+    missing: list[int] = []
+
+    def read(start: int) -> None:
+        end = min(start + _READ_AT_ONCE, len(target))
+        while start < end:
+            count = os.preadv(descriptor, [target[start:end]], offset + start)
+            if not count:
+                missing.append(start)
+                return
+            start += count
+
+    on_cores(read, range(0, len(target), _READ_AT_ONCE))
+    return not missing
