@@ -47,6 +47,25 @@ def test_the_first_convolution_stays_in_float_where_that_pays(spread, kept):
     assert "dB with it in int8" in said["first"].text
 
 
+@pytest.mark.parametrize(("products", "tried"), [(100, 16), (16_000_000, 5), (400_000_000, 4)])
+def test_small_networks_are_tried_on_more_samples(products, tried, monkeypatch):
+    graph, samples = network()
+    samples = {"x": np.concatenate([samples["x"]] * 5)}
+    monkeypatch.setattr(measured, "macs_of", lambda node: products if node is graph.calls()[0] else 0)
+    assert len(measured._Trials(graph, samples, QuantizeConfig(), BASELINE, Diagnostics()).batches) == tried
+
+
+def test_what_a_sample_behind_the_first_ones_shows_counts():
+    """Four samples of one channel alone, and then others of which one scale holds all channels badly."""
+    graph, samples = network(spread=3e4)
+    quiet = samples["x"][:4].copy()
+    quiet[:, 1:] = 0
+    first = {"x": quiet}
+    both = {"x": np.concatenate([quiet, samples["x"]])}
+    assert chosen(graph, first)[0].skip_conv_layers == ()
+    assert chosen(graph, both)[0].skip_conv_layers == (0,)
+
+
 def test_what_is_given_is_not_measured():
     for given in ((), (0,), (1,)):
         config, said = chosen(*network(), skip_conv_layers=given)

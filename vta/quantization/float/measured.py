@@ -36,10 +36,11 @@ _Samples = Mapping[str, Array]
 _Measure = Callable[[], list[float]]
 
 _QUICK = {"adaround": "compensated"}
-_TRIED = 4
-"""Batches of calibration data."""
-_WORTH_SPLITTING = 4_000_000
-"""Products of a network that are worth a second process."""
+_FEWEST_TRIED, _MOST_TRIED, _TRIED_PRODUCTS = 4, 16, 80_000_000
+"""Batches of calibration data: what a few samples do not show may be most of the noise of others, so that there are as many as
+the products of a network allow."""
+_WORTH_SPLITTING = 16_000_000
+"""Products of all batches that are worth a second process."""
 _IMAGE_CHANNELS = 4
 """A first convolution that reads more is none of an image or a waveform."""
 _FIRST_MAY_COST_DB = 1.0
@@ -86,7 +87,9 @@ class _Trials:
 
     def __init__(self, graph: Graph, data: _Samples, config: QuantizeConfig, hw: HardwareConfig, said: Diagnostics) -> None:
         self.graph, self.config, self.hw, self.said = graph, config, hw, said
-        self.batches = [batch for batch, _ in zip(batches_of(graph, data), range(_TRIED), strict=False)]
+        self._products = sum(map(macs_of, graph.calls()))
+        tried = min(max(_TRIED_PRODUCTS // max(self._products, 1), _FEWEST_TRIED), _MOST_TRIED)
+        self.batches = [batch for batch, _ in zip(batches_of(graph, data), range(tried), strict=False)]
         self.data = {name: np.stack([batch[name] for batch in self.batches]) for name in self.batches[0]}
         self.wanted = self._outputs(graph)
 
@@ -105,7 +108,7 @@ class _Trials:
     def _both(self, one: _Measure, other: _Measure) -> list[list[float]]:
         """What each gives, by two processes where there may be some."""
         found: list[list[float]] = []
-        with SecondProcess(sum(map(macs_of, self.graph.calls())) >= _WORTH_SPLITTING):
+        with SecondProcess(self._products * len(self.batches) >= _WORTH_SPLITTING):
             for number, measure in enumerate((one, other)):
                 with suppress(Postponed):
                     found.append(np.frombuffer(made(bytes([number]) * 32, partial(_as_bytes, measure))).tolist())
