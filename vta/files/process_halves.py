@@ -9,9 +9,9 @@ import signal
 import time
 from collections.abc import Callable
 
-__all__ = ["THREADS", "ProcessHalves"]
+__all__ = ["ProcessHalves"]
 
-THREADS = "OMP_NUM_THREADS"
+_THREADS = "OMP_NUM_THREADS"
 """The variable that says how many threads a half has; it is 1 in either."""
 
 _DIGEST_BYTES = 32
@@ -42,9 +42,9 @@ class ProcessHalves:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         else:
             self._child = child
-        self._threads = os.environ.get(THREADS)
+        self._threads = os.environ.get(_THREADS)
         # Each half has a core of its own, and no use for threads.
-        os.environ[THREADS] = "1"
+        os.environ[_THREADS] = "1"
         self._reader, unused_writer = to_child if child == 0 else from_child
         unused_reader, self._writer = from_child if child == 0 else to_child
         os.close(unused_writer)
@@ -88,9 +88,9 @@ class ProcessHalves:
             return
         child, self._child = self._child, None
         if self._threads is None:
-            os.environ.pop(THREADS, None)
+            os.environ.pop(_THREADS, None)
         else:
-            os.environ[THREADS] = self._threads
+            os.environ[_THREADS] = self._threads
         os.close(self._reader)
         os.close(self._writer)
         self._reader = self._writer = -1

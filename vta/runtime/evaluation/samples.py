@@ -67,8 +67,8 @@ def by_input(arrays: Mapping[str, Array], inputs: Sequence[Node], source: str, s
     for name in states:
         if name in arrays and name not in taken:
             raise UsageError(
-                f"{source}: array {shown(name)} is for a state of the network, which is no input; "
-                "states are set by --load-state, or module.state"
+                f"{source}: array {shown(name)} is for a state of the network, which is no input; states are set by module.state",
+                parameters=("state",),
             )
     return found
 
