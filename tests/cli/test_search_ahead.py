@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="others have one
 CODE = """
 import argparse, select, sys
 from pathlib import Path
-import numpy as np
+from tests.quantized_layers import quantized_layers
 from vta.cli.search_ahead import search_ahead
 from vta.compiler.options import CompileOptions
 from vta.compiler.pipeline import passes_between, run_passes
@@ -20,8 +20,6 @@ from vta.config.files import config_path
 from vta.config.hardware import HardwareConfig
 from vta.files import process_halves
 from vta.files.cache import file_stamp
-from vta.ir import names as ops
-from vta.ir.graph import Graph, call, constant, graph_input
 from vta.quantization.config import QuantizeConfig
 
 os.environ["VTA_CACHE_PATH"] = folder
@@ -30,20 +28,7 @@ split = os.fork
 os.fork = lambda: forks.append(1) or split()
 allow_second_process()
 
-rng = np.random.default_rng(3)
-channels = 16
-value = source = graph_input("x", (1, channels, 5, 5), "int8")
-for layer in range(6):
-    weight = constant(rng.integers(-127, 128, (channels, channels, 3, 3), np.int8), f"w{layer}")
-    scales = tuple(rng.uniform(1e-3, 3e-3, channels).tolist())
-    read = dict(input_scale=0.05, input_zero_point=-3, kernel_scale=scales, padding=(1, 1, 1, 1))
-    product = call(ops.QNN_CONV2D, [value, weight], f"l{layer}", **read)
-    total = call(ops.BIAS_ADD, [product, constant(rng.integers(-9000, 9000, channels, np.int32))], f"l{layer}")
-    value = call(
-        ops.QNN_REQUANTIZE, [total], f"l{layer}", input_scale=tuple(0.05 * scale for scale in scales), output_scale=0.07,
-        output_zero_point=-3, rounding="tflite", out_dtype="int8",
-    )
-graph = Graph((source,), (value,))
+graph = quantized_layers()
 model = Path(folder, "net.tflite")
 model.write_bytes(b"read already")
 
