@@ -5,12 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#if defined(__GNUC__)
-#define VTA_INLINE inline __attribute__((always_inline))
-#else
-#define VTA_INLINE inline
-#endif
-
 namespace vta::search {
 namespace {
 
@@ -19,7 +13,9 @@ typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
 
 // With u the inverse of the ideal factor, the inverse of the nearest one is at least u * (1 - away * u), away being how far they are
 // apart: no division is needed. The ideal factor is off by its last two bits at most, which moves a step by `kUnsure` of the width.
-VTA_INLINE size_t next_block(const PairsOfOneShift& pairs, const double* inverse, double limit, size_t from, size_t blocks) {
+// Forced inline, so that it is compiled for the vector unit of its caller.
+__attribute__((always_inline)) inline size_t next_block(const PairsOfOneShift& pairs, const double* inverse, double limit, size_t from,
+                                                        size_t blocks) {
   constexpr double kRounding = 1.0 - 1e-9, kUnsure = 1e-15;
   constexpr double kWhole = 4503599627370496.0;  // what is added to it is rounded, as far as it is below
   const double least = (limit + kUnsure * pairs.width) / kRounding, one = 1.0 / pairs.scaled;
@@ -40,7 +36,7 @@ VTA_INLINE size_t next_block(const PairsOfOneShift& pairs, const double* inverse
   return blocks;
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__)
 
 __attribute__((target("avx2"))) size_t next_block_avx2(const PairsOfOneShift& pairs, const double* inverse, double limit, size_t from,
                                                        size_t blocks) {
