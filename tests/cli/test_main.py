@@ -38,8 +38,8 @@ HEAVY = {
 }
 """What compiling a network that came quantised has no use for."""
 FOREIGN = tuple(f"vta.{part}." for part in ("api", "autotune", "demo", "hardware", "rpc", "sweep", "testing"))
-MOST_MODULES = 268
-"""Of the package, as a bound: each takes a third of a millisecond."""
+MOST_MODULES = 269
+"""Of the package, as a bound: each takes a third of a millisecond. One core needs a few less, as nothing is split there."""
 
 
 def run_with(monkeypatch, error):
@@ -87,6 +87,7 @@ def test_compiling_imports_what_it_uses(tmp_path):
     code = "import sys; sys.argv[0] = 'vta'; from vta.cli.main import main; status = main(['compile', 'net.tflite']); "
     code += "print(*sorted(sys.modules)); sys.exit(status)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("OMP_NUM_THREADS", None)
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     imported = set(done.stdout.splitlines()[-1].split())
     assert (tmp_path / "net.vta").exists(), "in this directory, for sim"
