@@ -1,7 +1,7 @@
 """Kernels that follow each other as one plan: the buffers that they share, where these lie, and the calls in order.
 
 A plan is plain data. It names functions by their symbols, so that it can be stored beside the library that has them. Whoever runs
-it fills a table with the address of each place and makes the calls, each of `ARGUMENTS` (see `vta.host.llvm.emit`).
+it fills a table with the address of each place and makes the calls, each of `ARGUMENTS` (see `vta.host.llvm.module`).
 """
 
 from __future__ import annotations

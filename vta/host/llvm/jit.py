@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.host.llvm.binding import llvm
-from vta.host.llvm.emit import llvm_module
+from vta.host.llvm.module import llvm_module
 from vta.host.llvm.target import host_target
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.nest import Program, stores_of
