@@ -49,6 +49,7 @@ from vta.records.record import Record
 from vta.report.auto_tuning import mean_gain
 from vta.runtime.host_part.host_graph import host_graph
 from vta.runtime.host_part.host_options import HostOptions
+from vta.support.on_cores import usable_cores
 
 NETWORKS = ("mobilenet1.0", "resnet18_v1")
 _SECONDS = 4.0
@@ -71,7 +72,7 @@ def known(path: Path) -> list[Record]:
 def tune_templates(graph: Graph, log: Path, trials: int) -> None:
     """Tune the convolutions by their templates, with so many trials together."""
     tasks = host_tasks(graph, host_target())
-    builder, runner = HostBuilder(n_parallel=os.cpu_count() or 1), HostRunner(RunSettings(min_repeat_ms=20.0))
+    builder, runner = HostBuilder(n_parallel=usable_cores()), HostRunner(RunSettings(min_repeat_ms=20.0))
     with closing(builder), closing(runner):
         settings = TuneOptions("xgb", max(1, trials // len(tasks)), device=HOST_DEVICE)
         tune(tasks, MeasureOption(builder, runner), settings, RecordLog(log), known(log), hints=model_tiles)
@@ -81,7 +82,7 @@ def tune_auto(graph: Graph, log: Path, trials: int, seconds: float) -> list[Auto
     """Search schedules of all kernels."""
     target = host_target()
     tasks = cpu_tasks(graph, graph.calls(), list(graph.outputs), cpu_machine(target, limits_here(target)))
-    with closing(LocalMeasure(CpuEngine(target), Timing(), n_parallel=os.cpu_count() or 1)) as measurer:
+    with closing(LocalMeasure(CpuEngine(target), Timing(), n_parallel=usable_cores())) as measurer:
         return auto_tune(tasks, measurer, AutoOptions(trials, seconds=seconds), RecordLog(log), known(log))
 
 

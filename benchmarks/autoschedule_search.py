@@ -16,7 +16,6 @@ import argparse
 import hashlib
 import json
 import math
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -33,6 +32,7 @@ from vta.autotune.auto.space import Made
 from vta.autotune.auto.task import AutoTask
 from vta.host.llvm.target import host_target
 from vta.host.loop.text import program_text
+from vta.support.on_cores import usable_cores
 
 _BATCH = 8
 _NAMES = {"draft": "draft, verify, time", "evolution": "evolution alone", "random": "random"}
@@ -126,7 +126,7 @@ def main() -> None:
     options = parser.parse_args()
     tasks = picked_tasks(options.tasks)
     curves: dict[str, list[list[float]]] = {strategy: [] for strategy in STRATEGIES}
-    with closing(LocalMeasure(CpuEngine(host_target()), Timing(min_repeat_ms=5.0), n_parallel=os.cpu_count() or 1)) as measurer:
+    with closing(LocalMeasure(CpuEngine(host_target()), Timing(min_repeat_ms=5.0), n_parallel=usable_cores())) as measurer:
         store = Store(options.store, measurer)
         for seed in range(options.seeds):
             for task in tasks:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import sys
 import time
 from contextlib import closing
@@ -52,6 +51,7 @@ from vta.records.log import RecordLog, ranked_records, read_log
 from vta.runtime.host_part.host_graph import host_graph
 from vta.runtime.host_part.host_options import HostOptions
 from vta.runtime.host_part.plan import KernelStep
+from vta.support.on_cores import usable_cores
 
 CONVOLUTIONS = (
     (3, 64, 224, 7, 2), (64, 64, 56, 3, 1), (64, 64, 56, 1, 1), (64, 128, 56, 3, 2), (64, 128, 56, 1, 2), (128, 128, 28, 3, 1),
@@ -217,7 +217,7 @@ def rows(target: GpuTarget, options: argparse.Namespace, settings: GpuRunSetting
 
 def tune_tasks(tasks: list[GpuTask], options: argparse.Namespace) -> None:
     """Tune each task within its share of the time; one that fails leaves the others."""
-    builder = GpuBuilder(timeout=options.build_timeout, n_parallel=os.cpu_count() or 1)
+    builder = GpuBuilder(timeout=options.build_timeout, n_parallel=usable_cores())
     runner = GpuRunner(GpuRunSettings(options.number, options.repeat, options.min_repeat_ms, check_correctness=True), 4.0)
     log = RecordLog(options.records)
     known = [line.record for line in read_log(options.records) if line.record is not None] if options.records.exists() else []

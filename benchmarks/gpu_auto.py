@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,7 @@ from vta.host.loop.nest import Program
 from vta.ir.graph import Graph, Node
 from vta.records.gpu.workload import gpu_workload
 from vta.records.log import RecordLog, read_log
+from vta.support.on_cores import usable_cores
 
 __all__ = ["Found", "searched_schedules", "timed_schedule"]
 
@@ -69,7 +69,7 @@ def searched_schedules(
     known = [line.record for line in read_log(log) if line.record is not None] if log.exists() else []
     options = AutoOptions(100_000 if seconds else 0, batch=_BATCH, population=48, device=target.kind, seconds=seconds)
     started = time.perf_counter()
-    with closing(LocalMeasure(GpuEngine(target), Timing(5, 5.0), 10.0, os.cpu_count() or 1, GPU_BUILD_SECONDS)) as measurer:
+    with closing(LocalMeasure(GpuEngine(target), Timing(5, 5.0), 10.0, usable_cores(), GPU_BUILD_SECONDS)) as measurer:
         reports = auto_tune(tasks, measurer, options, RecordLog(log), known)
     spent = f"proposing {sum(report.proposing for report in reports):.0f} s"
     spent += f", compiling {measurer.building:.0f} s, timing {measurer.timing:.0f} s"

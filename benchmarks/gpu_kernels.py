@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +33,7 @@ from vta.runtime.host_part.gpu_kernels import choices_of
 from vta.runtime.host_part.host_graph import host_graph
 from vta.runtime.host_part.host_options import HostOptions
 from vta.runtime.host_part.plan import HostStep
+from vta.support.on_cores import usable_cores
 
 BOUND = 2e-6
 _SECONDS = 300.0
@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--products", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="seed of the first product")
     parser.add_argument("--no-examples", action="store_true")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=usable_cores())
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     cases = (

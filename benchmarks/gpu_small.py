@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections import Counter
 from contextlib import closing
@@ -36,6 +35,7 @@ from vta.host.loop.lower import lower
 from vta.host.loop.schedule import scheduled
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, graph_input
+from vta.support.on_cores import usable_cores
 
 DENSE = ((256, 1000), (512, 1000), (1024, 1000), (2048, 1000), (4096, 4096))
 """Lengths of sums, and results."""
@@ -94,7 +94,7 @@ def main() -> None:
     options = parser.parse_args()
     device = open_gpu(options.target)
     target = GpuTarget(options.target, device.name, device.limits, getattr(device, "architecture", ""))
-    with closing(LocalMeasure(GpuEngine(target), Timing(3, 3.0), 10.0, os.cpu_count() or 1)) as measurer:
+    with closing(LocalMeasure(GpuEngine(target), Timing(3, 3.0), 10.0, usable_cores())) as measurer:
         rows = [dense_row(*shape, target, measurer) for shape in DENSE]
         rows += [softmax_row(*shape, target, measurer) for shape in SOFTMAX]
     print(json.dumps({"device": device.name, "rows": rows}) if options.json else "\n".join(map(str, rows)))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import tempfile
 import time
 from contextlib import closing
@@ -30,6 +29,7 @@ from vta.host.kernels.tiles import Tile
 from vta.host.llvm.target import host_target
 from vta.passes.canonicalize import canonicalize
 from vta.records.log import RecordLog, read_log
+from vta.support.on_cores import usable_cores
 
 _CONVOLUTIONS = 12
 _SECONDS = 1.0
@@ -68,7 +68,7 @@ def main() -> None:
     found = tasks()
     lines = read_log(options.records) if options.records.exists() else []
     known = [line.record for line in lines if line.record is not None]
-    builder, runner = HostBuilder(n_parallel=os.cpu_count() or 1), HostRunner(RunSettings(number=20))
+    builder, runner = HostBuilder(n_parallel=usable_cores()), HostRunner(RunSettings(number=20))
     started = time.perf_counter()
     with closing(builder), closing(runner):
         settings = TuneOptions(options.tuner, options.trials, device=HOST_DEVICE)

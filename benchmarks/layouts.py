@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from vta.host.loop.compute import Kernel, Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, load
 from vta.host.processors import CpuTarget
 from vta.records.host.schedules import compute_workload
+from vta.support.on_cores import usable_cores
 
 _RANDOM = 64
 """Schedules of which the model's best is what others are compared with while they are searched."""
@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=24)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with closing(LocalMeasure(CpuEngine(host_target()), Timing(), n_parallel=os.cpu_count() or 1)) as measurer:
+    with closing(LocalMeasure(CpuEngine(host_target()), Timing(), n_parallel=usable_cores())) as measurer:
         rows = {layer.name: compare(layer, options.trials, measurer) for layer in LAYERS}
     if options.json:
         print(json.dumps(rows))

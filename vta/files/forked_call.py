@@ -10,6 +10,7 @@ from collections.abc import Callable
 from select import select
 
 from vta.files.second_process import can_split
+from vta.support.on_cores import THREADS_VARIABLE
 
 __all__ = ["ForkedCall"]
 
@@ -74,7 +75,7 @@ def _call(work: Callable[[], bytes], writer: int, nice: int) -> None:
     status = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.environ["OMP_NUM_THREADS"] = "1"
+        os.environ[THREADS_VARIABLE] = "1"
         os.nice(nice)
         left = memoryview(work() + _COMPLETE)
         while left:

@@ -9,10 +9,9 @@ import signal
 import time
 from collections.abc import Callable
 
-__all__ = ["ProcessHalves"]
+from vta.support.on_cores import THREADS_VARIABLE
 
-_THREADS = "OMP_NUM_THREADS"
-"""The variable that says how many threads a half has; it is 1 in either."""
+__all__ = ["ProcessHalves"]
 
 _DIGEST_BYTES = 32
 _STARTED, _DONE = b"s", b"d"
@@ -42,9 +41,9 @@ class ProcessHalves:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         else:
             self._child = child
-        self._threads = os.environ.get(_THREADS)
+        self._threads = os.environ.get(THREADS_VARIABLE)
         # Each half has a core of its own, and no use for threads.
-        os.environ[_THREADS] = "1"
+        os.environ[THREADS_VARIABLE] = "1"
         self._reader, unused_writer = to_child if child == 0 else from_child
         unused_reader, self._writer = from_child if child == 0 else to_child
         os.close(unused_writer)
@@ -88,9 +87,9 @@ class ProcessHalves:
             return
         child, self._child = self._child, None
         if self._threads is None:
-            os.environ.pop(_THREADS, None)
+            os.environ.pop(THREADS_VARIABLE, None)
         else:
-            os.environ[_THREADS] = self._threads
+            os.environ[THREADS_VARIABLE] = self._threads
         os.close(self._reader)
         os.close(self._writer)
         self._reader = self._writer = -1

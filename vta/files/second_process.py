@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vta.files.process_halves import ProcessHalves
 
+from vta.support.on_cores import THREADS_VARIABLE, usable_cores
+
 __all__ = ["Postponed", "SecondProcess", "ahead", "allow_second_process", "can_split", "made"]
 
-_THREADS = "OMP_NUM_THREADS"
 _MOST_THREADS = 2
 """The main one, and that of a command's progress, which holds no lock for long that the second half needs."""
 
@@ -145,6 +146,6 @@ def _run_unseen(work: Callable[[], object]) -> None:
 
 def can_split() -> bool:
     """Whether this process may be split: others than Linux have no `fork`, or libraries that do not live through one."""
-    if not _Now.allowed or sys.platform != "linux" or os.environ.get(_THREADS) == "1":
+    if not _Now.allowed or sys.platform != "linux" or os.environ.get(THREADS_VARIABLE) == "1":
         return False
-    return len(os.sched_getaffinity(0)) > 1 and threading.active_count() <= _MOST_THREADS
+    return usable_cores() > 1 and threading.active_count() <= _MOST_THREADS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -28,6 +27,7 @@ from vta.host.part import HostKernel, HostPart
 from vta.host.plan import PlacedKernel
 from vta.host.processors import CpuTarget
 from vta.ir.graph import Graph, Node
+from vta.support.on_cores import usable_cores
 
 __all__ = [
     "ScheduleSource",
@@ -138,5 +138,5 @@ def compile_host(part: HostPart, target: CpuTarget | None = None) -> KernelLibra
 
 def host_objects(part: HostPart, target: CpuTarget) -> list[bytes]:
     """An object file for each of the programs, which must have been made for the same processor."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         return list(pool.map(lambda program: kept_object(program, target), part.programs().values()))

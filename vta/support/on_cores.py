@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable
 from threading import Thread
 from typing import TypeVar
 
-__all__ = ["on_cores", "threads_at_once"]
+__all__ = ["THREADS_VARIABLE", "on_cores", "threads_at_once", "usable_cores"]
+
+THREADS_VARIABLE = "OMP_NUM_THREADS"
+"""The environment variable that says how many threads work at once in a process; libraries of linear algebra obey it, too."""
 
 _Part = TypeVar("_Part")
 
@@ -39,6 +42,11 @@ def on_cores(work: Callable[[_Part], object], parts: Iterable[_Part]) -> None:
 
 
 def threads_at_once() -> int:
-    """As many threads as this machine has cores, or as the environment variable OMP_NUM_THREADS says."""
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, int(said)) if said.isascii() and said.isdigit() else os.cpu_count() or 1
+    """As many threads as there are usable cores, or as `THREADS_VARIABLE` says."""
+    said = os.environ.get(THREADS_VARIABLE, "")
+    return max(1, int(said)) if said.isascii() and said.isdigit() else usable_cores()
+
+
+def usable_cores() -> int:
+    """Processors that this process may run on: of a machine's, those that `taskset` or a container left to it."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

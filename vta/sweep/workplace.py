@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Hashable, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
 from vta.autotune.measure.workers import Finished, Outcome, TimedOut, WorkerPool
 from vta.compiler.shared import geometry_of
+from vta.support.on_cores import usable_cores
 from vta.sweep.evaluate import Job, evaluate
 from vta.sweep.points import Point
 from vta.sweep.table import Row, Status, row_of
@@ -35,7 +35,7 @@ class LocalWorkplace:
     """Up to `count` processes of this machine (default: as many as it has cores), which keep what points share."""
 
     def __init__(self, count: int | None = None) -> None:
-        self._pool = WorkerPool(count or os.cpu_count() or 1, ONE_THREAD)
+        self._pool = WorkerPool(count or usable_cores(), ONE_THREAD)
 
     def run(self, jobs: Sequence[Job], done: Done) -> None:
         """See `Workplace.run`."""

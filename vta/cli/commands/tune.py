@@ -32,6 +32,7 @@ from vta.cli.tuning.tune_gpu import tune_gpu
 from vta.cli.tuning.tune_host import add_host_tuning, tune_host
 from vta.cli.tuning.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
 from vta.support.dataclass import dataclass
+from vta.support.on_cores import usable_cores
 
 if TYPE_CHECKING:
     from vta.autotune.measure.measure import MeasureOption
@@ -289,13 +290,12 @@ def _measuring_here(tasks: tuple[Task, ...], options: argparse.Namespace) -> Ite
 @contextmanager
 def _remote_measuring(tasks: tuple[Task, ...], options: argparse.Namespace) -> Iterator[MeasureOption]:
     """Build in as many processes as there are cores, and run on the tracker's devices."""
-    import os
 
     from vta.autotune.measure.local import LocalBuilder
     from vta.autotune.measure.measure import MeasureOption
     from vta.autotune.measure.remote import RPCRunner
 
-    builder = LocalBuilder(timeout=60.0, n_parallel=os.cpu_count() or 1)
+    builder = LocalBuilder(timeout=60.0, n_parallel=usable_cores())
     runner = RPCRunner(
         options.tracker, options.key, timeout=options.timeout, priority=options.priority, security=security_of(options)
     )

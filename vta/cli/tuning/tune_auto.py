@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -14,6 +13,7 @@ from vta.cli.options import positive
 from vta.cli.running.remote import security_of
 from vta.cli.terminal.output import Output, count
 from vta.cli.tuning.tune_auto_gpu import Place, on_gpu
+from vta.support.on_cores import usable_cores
 
 if TYPE_CHECKING:
     from vta.autotune.auto.cpu.machine import CpuMachine
@@ -79,7 +79,7 @@ def _on_processor(options: argparse.Namespace, entry: TargetEntry) -> Iterator[P
         return Place(measurer, lambda graph, calls, kept: cpu_tasks(graph, calls, kept, machine, recorded_tiles()), network)
 
     timing = Timing(options.number, options.min_repeat_ms or Timing().min_repeat_ms)
-    cores = os.cpu_count() or 1
+    cores = usable_cores()
     if options.tracker:
         from vta.autotune.auto.cpu.remote import RemoteMeasure
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vta.cli.tuning.tune_gpu import remote_runner, target_of
 from vta.support.dataclass import dataclass
+from vta.support.on_cores import usable_cores
 
 if TYPE_CHECKING:
     from vta.autotune.auto.measure import Measurer
@@ -68,7 +68,7 @@ def _measurer(options: argparse.Namespace, entry: TargetEntry, target: GpuTarget
     timing = Timing(options.number, options.min_repeat_ms or Timing().min_repeat_ms)
     gpu = gpu_host_of(entry)
     engine = GpuEngine(target, gpu.ordinal, gpu.platform)
-    return LocalMeasure(engine, timing, options.timeout, os.cpu_count() or 1, GPU_BUILD_SECONDS)
+    return LocalMeasure(engine, timing, options.timeout, usable_cores(), GPU_BUILD_SECONDS)
 
 
 def _tasks(graph: Graph, calls: Sequence[Node], kept: Sequence[Node], target: GpuTarget) -> tuple[AutoTask, ...]:

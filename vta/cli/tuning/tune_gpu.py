@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vta.cli.running.remote import security_of
 from vta.cli.terminal.output import Output, count
+from vta.support.on_cores import usable_cores
 
 if TYPE_CHECKING:
     from vta.autotune.gpu.task import GpuTarget, GpuTask
@@ -116,7 +117,6 @@ def _tune(tasks: tuple[GpuTask, ...], entry: TargetEntry, options: argparse.Name
 @contextmanager
 def _here(entry: TargetEntry, options: argparse.Namespace) -> Iterator[MeasureOption]:
     """Build in as many processes as there are cores, and run in one that has the device."""
-    import os
 
     from vta.autotune.gpu.measure import GpuBuilder, GpuRunner, GpuRunSettings
     from vta.autotune.measure.measure import MeasureOption
@@ -125,7 +125,7 @@ def _here(entry: TargetEntry, options: argparse.Namespace) -> Iterator[MeasureOp
     gpu = gpu_host_of(entry)
     least = _LEAST_MS if options.min_repeat_ms is None else options.min_repeat_ms
     run = GpuRunSettings(options.number, options.repeat, least, options.check, gpu.ordinal, gpu.platform)
-    builder = GpuBuilder(timeout=options.timeout, n_parallel=os.cpu_count() or 1)
+    builder = GpuBuilder(timeout=options.timeout, n_parallel=usable_cores())
     runner = GpuRunner(run, options.timeout)
     with closing(builder), closing(runner):
         yield MeasureOption(builder, runner)
@@ -134,7 +134,6 @@ def _here(entry: TargetEntry, options: argparse.Namespace) -> Iterator[MeasureOp
 @contextmanager
 def _remotely(entry: TargetEntry, options: argparse.Namespace) -> Iterator[MeasureOption]:
     """Run on all devices of the tracker, each as soon as it is free."""
-    import os
 
     from vta.autotune.gpu.remote import GpuModuleBuilder
     from vta.autotune.measure.measure import MeasureOption
@@ -143,7 +142,7 @@ def _remotely(entry: TargetEntry, options: argparse.Namespace) -> Iterator[Measu
     from vta.runtime.artifact.gpu_host import gpu_host_of
 
     hw = HardwareConfig.named(options.config or DEFAULT_CONFIG)
-    builder = GpuModuleBuilder(gpu_host_of(entry), hw, options.timeout, os.cpu_count() or 1)
+    builder = GpuModuleBuilder(gpu_host_of(entry), hw, options.timeout, usable_cores())
     runner = remote_runner(options, _LEAST_MS)
     with closing(builder), closing(runner):
         yield MeasureOption(builder, runner)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import integer, positive
 from vta.cli.terminal.output import Output, count
+from vta.support.on_cores import usable_cores
 
 if TYPE_CHECKING:
     from vta.autotune.host.task import HostTask
@@ -110,13 +111,12 @@ def _tune(tasks: tuple[HostTask, ...], options: argparse.Namespace) -> tuple[lis
 @contextmanager
 def _here(options: argparse.Namespace) -> Iterator[MeasureOption]:
     """Build in as many processes as there are cores, and run in one."""
-    import os
 
     from vta.autotune.host.measure import HostBuilder, HostRunner, RunSettings
     from vta.autotune.measure.measure import MeasureOption
 
     run = RunSettings(options.number, options.repeat, options.min_repeat_ms or 0.0, options.check)
-    builder = HostBuilder(timeout=options.timeout, n_parallel=os.cpu_count() or 1)
+    builder = HostBuilder(timeout=options.timeout, n_parallel=usable_cores())
     runner = HostRunner(run, options.timeout)
     with closing(builder), closing(runner):
         yield MeasureOption(builder, runner)
@@ -125,7 +125,6 @@ def _here(options: argparse.Namespace) -> Iterator[MeasureOption]:
 @contextmanager
 def _remotely(options: argparse.Namespace) -> Iterator[MeasureOption]:
     """Compile here, and run on all machines of the tracker, each as soon as it is free."""
-    import os
 
     from vta.autotune.host.remote import HostModuleBuilder
     from vta.autotune.measure.measure import MeasureOption
@@ -133,7 +132,7 @@ def _remotely(options: argparse.Namespace) -> Iterator[MeasureOption]:
     from vta.cli.tuning.tune_gpu import remote_runner
     from vta.config.hardware import HardwareConfig
 
-    builder = HostModuleBuilder(HardwareConfig.named(options.config or DEFAULT_CONFIG), options.timeout, os.cpu_count() or 1)
+    builder = HostModuleBuilder(HardwareConfig.named(options.config or DEFAULT_CONFIG), options.timeout, usable_cores())
     runner = remote_runner(options, 0.0)
     with closing(builder), closing(runner):
         yield MeasureOption(builder, runner)

@@ -18,6 +18,7 @@ from vta.errors import DeviceError
 from vta.files.atomic_file import write_whole
 from vta.files.cache import cache_directory, is_writable, process_directory
 from vta.hardware.verilator.toolchain import Verilator, compiler, find_verilator, require_fst_headers
+from vta.support.on_cores import usable_cores
 
 __all__ = ["TRACES", "Core", "build_library", "cached_library"]
 
@@ -211,7 +212,7 @@ def _compile(flags: list[str], jobs: list[tuple[Path, Path]], directory: Path) -
         level = "-O0" if "__Slow" in job[0].name else "-O2"
         _run([compiler(), *flags, level, "-c", "-o", str(job[1]), str(job[0])], directory, "the C++ compiler")
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         list(pool.map(compile_one, jobs))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
@@ -16,6 +15,7 @@ from vta.ir.macs import macs_of
 from vta.ir.transforms.batch import batch_size
 from vta.runtime.values.batches import Tick, have_no_batch_axis, sample_count
 from vta.support.dataclass import dataclass
+from vta.support.on_cores import usable_cores
 
 __all__ = ["RunSamples", "SampleChunks", "cores"]
 
@@ -32,7 +32,7 @@ _MOST_CORES = 8
 
 def cores() -> int:
     """Processors that this process may use, at most a few: each worker has memory of its own."""
-    return min(_MOST_CORES, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    return min(_MOST_CORES, usable_cores())
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from vta.host.llvm.link import INSTALL, has_ziglang
 from vta.host.llvm.target import host_target
 from vta.host.processors import CpuTarget
 from vta.support.dataclass import dataclass
+from vta.support.on_cores import usable_cores
 
 __all__ = ["BuiltProgram", "build_vta_run", "native_sources"]
 
@@ -75,7 +76,7 @@ def build_vta_run(directory: Path, target: CpuTarget | None = None) -> BuiltProg
         def compile_unit(unit: Path, made: Path) -> None:
             _call([*compiler.command, *_FLAGS, *includes, "-c", str(unit), "-o", str(made)])
 
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(usable_cores()) as pool:
             list(pool.map(compile_unit, units, objects))
         program = Path(folder, "vta-run")
         static = ("-static",) if compiler.static else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from vta.cli.options import HelpFormatter, integer
 from vta.cli.terminal.output import Output, count
 from vta.errors import UsageError, VTAError
 from vta.files.atomic_file import write_whole
+from vta.support.on_cores import usable_cores
 from vta.testing.import_fuzz.campaign import Failure, Settings, Summary, fuzz, graphs_of
 from vta.testing.import_fuzz.families import FAMILIES, ON_REQUEST
 
@@ -45,9 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     names = list(dict.fromkeys(family for families in FAMILIES.values() for family in families))
     usual = [name for name in names if name not in ON_REQUEST]
     parser.add_argument("--families", nargs="+", choices=names, default=usual, help=f"(default: all but {', '.join(ON_REQUEST)})")
-    parser.add_argument(
-        "--jobs", type=integer(1), default=os.cpu_count() or 1, metavar="N", help="processes (default: all cores)"
-    )
+    parser.add_argument("--jobs", type=integer(1), default=usable_cores(), metavar="N", help="processes (default: all cores)")
     parser.add_argument("--limit-seconds", type=float, metavar="T", help="stop after this time")
     parser.add_argument(
         "--device-share", type=float, default=0.1, metavar="X", help="how many are run on the simulator, too (default: 0.1)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -12,6 +11,7 @@ from time import monotonic
 
 from vta.autotune.measure.workers import Crashed, Finished, Outcome, TimedOut, WorkerPool
 from vta.support.dataclass import dataclass
+from vta.support.on_cores import usable_cores
 from vta.testing.parser_fuzz.parsers import PARSERS, Parser
 from vta.testing.parser_fuzz.shrink import shrink
 from vta.testing.parser_fuzz.worker import Chunk, Given, Limits, Verdict, judge_chunk, judge_given, mutant
@@ -68,7 +68,7 @@ def fuzz_parsers(
     """
     summary = Summary()
     chunks = _chunks(seeds, mutants, seed, limits)
-    started, count = monotonic(), jobs or os.cpu_count() or 1
+    started, count = monotonic(), jobs or usable_cores()
     with WorkerPool(count) as pool:
         while batch := list(islice(chunks, 4 * count)):
             if limit_seconds is not None and monotonic() - started > limit_seconds:
