@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from vta.errors import ImportModelError
 from vta.frontend.onnx import import_onnx
 from vta.ir.interpreter import evaluate
 
@@ -145,3 +146,34 @@ def test_a_vector_whose_norm_vanishes_becomes_zeros(make, expected, order):
 def test_clip_with_bounds_that_are_computed(same, bounds):
     inputs = {**X, **{name: () for name in bounds if name not in ("", "k")}}
     same(node("Clip", ("x", *bounds)), inputs, {"k": np.float32(0.1)} if "k" in bounds else {})
+
+
+WHOLE = {"x": (4, 6), "z": (6,)}
+
+
+def whole_model(op, dtype, **attributes):
+    kind = getattr(TensorProto, dtype.upper())
+    values = [helper.make_tensor_value_info(name, kind, shape) for name, shape in (*WHOLE.items(), ("y", (4, 6)))]
+    graph = helper.make_graph([node(op, ("x", "z"), **attributes)], "net", values[:2], values[2:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize(("op", "attributes"), [("Div", {}), ("Mod", {}), ("Mod", {"fmod": 1})], ids=["Div", "Mod", "fmod"])
+def test_integers_are_divided(expected, op, attributes, dtype):
+    """Of both signs, by constants too, as positions are taken apart: ``place / width`` and ``place % width``."""
+    model = whole_model(op, dtype, **attributes)
+    rng = np.random.default_rng(3)
+    feed = {"x": rng.integers(-99, 99, (4, 6)).astype(dtype), "z": np.array([1, -1, 7, -7, 13, -100], dtype)}
+    try:
+        (want,) = expected(model, feed)
+    except NotImplementedError:
+        pytest.skip(f"this ONNX Runtime has no {op} of {dtype}")
+    (got,) = evaluate(import_onnx(model), feed)
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got, want)
+
+
+def test_a_remainder_of_floats_that_depend_on_data_is_refused():
+    with pytest.raises(ImportModelError, match="Mod: of float32, where its inputs depend on an input of the network"):
+        import_onnx(whole_model("Mod", "float", fmod=1))

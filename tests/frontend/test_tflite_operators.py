@@ -310,6 +310,22 @@ def test_operators_of_two_tensors(kind: str, left: tuple, right: tuple):
     agree(net, [a, b], [y], relative=1e-5, values=values)
 
 
+WHOLE = {"DIV": "DivOptions", "FLOOR_DIV": "FloorDivOptions", "FLOOR_MOD": "FloorModOptions"}
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [*((kind, "int32") for kind in WHOLE), ("FLOOR_MOD", "int64")])
+@pytest.mark.parametrize(("left", "right"), SHAPES)
+def test_integers_are_divided(kind: str, left: tuple, right: tuple, dtype: str):
+    net = Tflite()
+    a, b = net.tensor(left, dtype), net.tensor(right, dtype)
+    y = net.tensor(np.broadcast_shapes(left, right), dtype)
+    net.operator(kind, [a, b], y, WHOLE[kind])
+    rng = np.random.default_rng(5)
+    divisors = rng.integers(1, 9, right) * rng.choice([-1, 1], right)
+    values = {"t0": rng.integers(-99, 99, left).astype(dtype), "t1": np.asarray(divisors, dtype)}
+    agree(net, [a, b], [y], values=values)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int8", "int32"])
 @pytest.mark.parametrize(("left", "right"), SHAPES)
 @pytest.mark.parametrize("kind", COMPARISONS)

@@ -52,6 +52,19 @@ def _binary(op, dtypes=NUMBERS):
     yield call(op, [x, other(x, (5, 1, 1))])
 
 
+def _whole_divisions(op):
+    """Also by the numbers that processors cannot divide by, or divide into."""
+    for dtype in ("int8", "uint8", "int16", "int32", "int64"):
+        limits = np.iinfo(dtype)
+        divisors = [0, 1, 2, 3, 7, limits.max, limits.min, limits.max - 1, limits.min + 1, limits.max // 2]
+        signed = [-value for value in divisors if value > 0 and limits.min]
+        yield call(op, [matrix(dtype), constant(np.array([(divisors + signed)[at % 10] for at in range(21)], dtype))])
+        lowest = constant(np.array([[limits.min], [limits.max], [0]], dtype))
+        yield call(op, [lowest, matrix(dtype)])
+        yield call(op, [lowest, constant(np.array((divisors + signed + [0] * 21)[:21], dtype))])
+    yield from _binary(op, ("int8", "int64"))
+
+
 def _unary(op, dtypes=("float32", "float64")):
     for dtype in dtypes:
         yield call(op, [matrix(dtype)])
@@ -250,7 +263,7 @@ def _rescales():
             ops.RESCALE, [matrix("int32"), *(constant(np.int32([at])) for at in (5, 1 << 30, 4))], once=once, narrow=False, left=3
         )
         computed = [graph_input("b", (5,), "int32"), graph_input("m", (1,), "int32")]
-        shifts = call(ops.RIGHT_SHIFT, [graph_input("s", (5,), "int32"), constant(np.int32(26))])
+        shifts = call(ops.RIGHT_SHIFT, [graph_input("s", (5,), "int32"), constant(np.int32(27))])
         yield call(ops.RESCALE, [image("int32"), *computed, shifts], once=once)
 
 
@@ -383,6 +396,7 @@ EXAMPLES = {
     **{op: list(_binary(op)) for op in (ops.GREATER, ops.GREATER_EQUAL, ops.LESS, ops.LESS_EQUAL)},
     ops.EQUAL: list(_binary(ops.EQUAL, ("int8", "float32", "bool"))),
     **{op: list(_binary(op, ("float32", "float64"))) for op in (ops.DIVIDE, ops.POWER)},
+    **{op: list(_whole_divisions(op)) for op in (ops.FLOOR_DIVIDE, ops.FLOOR_MOD, ops.TRUNC_DIVIDE, ops.TRUNC_MOD)},
     **{op: list(_binary(op, ("bool",))) for op in (ops.LOGICAL_AND, ops.LOGICAL_OR, ops.LOGICAL_XOR)},
     ops.LOGICAL_NOT: list(_unary(ops.LOGICAL_NOT, ("bool",))),
     **{

@@ -15,6 +15,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Node, call, constant
 
 __all__ = [
+    "SIGNED_INTEGERS",
     "Apply",
     "add",
     "dense",
@@ -35,6 +36,8 @@ __all__ = [
 ]
 
 Apply = Callable[..., Node]
+
+SIGNED_INTEGERS = ("int8", "int16", "int32", "int64")
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 

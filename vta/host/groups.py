@@ -11,6 +11,7 @@ import vta.host.kernels.by_element.indexed
 import vta.host.kernels.by_element.moves
 import vta.host.kernels.by_element.quantized
 import vta.host.kernels.by_element.rescale
+import vta.host.kernels.by_element.whole_division
 import vta.host.kernels.neighbours  # noqa: F401  (these declare the rules of operators)
 from vta.host.kernels.anchors import is_anchor, works_in_blocks
 from vta.host.kernels.by_element.checked import is_checked

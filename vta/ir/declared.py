@@ -91,5 +91,6 @@ MODULES: dict[str, tuple[str, ...]] = {
         ops.PAD,
         ops.UPSAMPLING,
     ),
+    "vta.ir.ops.whole_division": (ops.FLOOR_DIVIDE, ops.FLOOR_MOD, ops.TRUNC_DIVIDE, ops.TRUNC_MOD),
 }
 """What each module declares."""

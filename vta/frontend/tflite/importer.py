@@ -29,10 +29,9 @@ __all__ = ["import_tflite", "load_tflite"]
 
 Shape = tuple[int, ...]
 
-_INPUT_DTYPES = ("float32", "int8", "uint8", "int32")
+_DTYPES = ("float32", "int8", "uint8", "int32", "int64", "bool")
 _DEEPEST = 16
 """Graphs that call each other."""
-_OUTPUT_DTYPES = (*_INPUT_DTYPES, "int64", "bool")
 
 
 def load_tflite(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
@@ -93,10 +92,10 @@ def _input(model: Model, number: int, values: dict[int, Node | None], path: obje
         raise ImportModelError(
             f"{path}: input {tensor.name!r} holds quantised values of 16 bits (16x8 quantisation); those of 8 bits are imported"
         )
-    if tensor.dtype not in _INPUT_DTYPES or min(tensor.shape, default=1) < 1:
+    if tensor.dtype not in _DTYPES or min(tensor.shape, default=1) < 1:
         raise ImportModelError(
             f"{path}: input {tensor.name!r} is {tensor.dtype} of shape {tensor.shape}; "
-            f"inputs that can be imported: {', '.join(_INPUT_DTYPES)}, no dimension open or 0"
+            f"inputs that can be imported: {', '.join(_DTYPES)}, no dimension open or 0"
         )
     node = graph_input(tensor.name, tensor.shape, tensor.dtype)
     value = flipped(node, "int8", tensor.name) if tensor.dtype == "uint8" else node
@@ -108,7 +107,7 @@ def _output(model: Model, number: int, values: dict[int, Node | None], path: obj
     tensor, node = model.tensors[number], values.get(number)
     if node is None:
         raise ImportModelError(f"{path}: output {tensor.name!r} is not computed by any operator")
-    if tensor.dtype not in _OUTPUT_DTYPES:
+    if tensor.dtype not in _DTYPES:
         raise ImportModelError(f"{path}: output {tensor.name!r} is {tensor.dtype}, which cannot be imported")
     if len(node.shape) == 4:
         node = channels_last(_named(tensor.name), node)

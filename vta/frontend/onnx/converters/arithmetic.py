@@ -10,7 +10,7 @@ import onnx
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend._layers import add, gelu, gelu_by_tanh, like, multiply, selu, softplus, softsign
+from vta.frontend._layers import SIGNED_INTEGERS, add, gelu, gelu_by_tanh, like, multiply, selu, softplus, softsign
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
 from vta.frontend.onnx.unsigned import BYTE_OFFSET
@@ -55,11 +55,21 @@ def _multiply(node: Operation) -> Node:
 
 def _divide(node: Operation) -> Node:
     left, right = _operands(node)
-    if left.value is not None and right.value is not None and left.value.dtype.kind == "i":
-        # Integers divide towards zero, which only shape arithmetic does.
-        quotient = np.abs(left.value) // np.abs(right.value) * np.sign(left.value) * np.sign(right.value)
-        return node.constant(quotient.astype(left.value.dtype))
-    return node.apply(ops.DIVIDE, left, right)
+    return node.apply(ops.TRUNC_DIVIDE if left.dtype in SIGNED_INTEGERS else ops.DIVIDE, left, right)
+
+
+def _remainder(node: Operation) -> Node:
+    """With the sign of the divisor, with fmod that of the dividend. Floats, as in shape arithmetic, must be known at import."""
+    left, right = _operands(node)
+    towards_zero = node.integer("fmod", 0) != 0
+    if left.dtype in SIGNED_INTEGERS:
+        return node.apply(ops.TRUNC_MOD if towards_zero else ops.FLOOR_MOD, left, right)
+    if left.value is None or right.value is None:
+        raise UnsupportedNodeError(
+            f"of {left.dtype}, where its inputs depend on an input of the network; only of signed integers"
+        )
+    with np.errstate(all="ignore"):
+        return node.constant((np.fmod if towards_zero else np.mod)(left.value, right.value))
 
 
 def _power(node: Operation) -> Node:
@@ -253,6 +263,7 @@ CONVERTERS: dict[str, Converter] = {
     "Mean": _average,
     "Min": _folded(ops.MINIMUM),
     "Mish": _mish,
+    "Mod": _remainder,
     "Mul": _multiply,
     "Neg": _unary(ops.NEGATIVE),
     "Not": _unary(ops.LOGICAL_NOT),

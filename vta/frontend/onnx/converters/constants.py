@@ -62,21 +62,16 @@ def _range(start: Array, limit: Array, delta: Array) -> Array:
 
 def _known(function: Callable[..., Array]) -> Converter:
     """An operator that is only evaluated, on values known at import."""
-    return lambda node: _evaluated(node, function)
 
+    def convert(node: Operation) -> Node:
+        inputs = [node.array(index, "its inputs") for index in range(node.arity)]
+        with np.errstate(all="ignore"):
+            value = np.asarray(function(*inputs))
+        if value.nbytes > MAX_ARRAY_BYTES:
+            raise ImportModelError(f"a constant of shape {value.shape} is too large")
+        return node.constant(value)
 
-def _evaluated(node: Operation, function: Callable[..., Array]) -> Node:
-    inputs = [node.array(index, "its inputs") for index in range(node.arity)]
-    with np.errstate(all="ignore"):
-        value = np.asarray(function(*inputs))
-    if value.nbytes > MAX_ARRAY_BYTES:
-        raise ImportModelError(f"a constant of shape {value.shape} is too large")
-    return node.constant(value)
-
-
-def _mod(node: Operation) -> Node:
-    """The remainder with the sign of the divisor, with fmod that of the dividend."""
-    return _evaluated(node, np.fmod if node.integer("fmod", 0) else np.mod)
+    return convert
 
 
 def _reduce_prod(node: Operation) -> Node:
@@ -90,7 +85,6 @@ def _reduce_prod(node: Operation) -> Node:
 CONVERTERS: dict[str, Converter] = {
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
-    "Mod": _mod,
     "NonZero": _known(lambda data: np.array(np.nonzero(data), np.int64)),
     "Range": _known(_range),
     "ReduceProd": _reduce_prod,

@@ -8,7 +8,7 @@ from functools import partial, reduce
 import numpy as np
 
 from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend._layers import like
+from vta.frontend._layers import SIGNED_INTEGERS, like
 from vta.frontend.tflite.converters._fused import activated, limits
 from vta.frontend.tflite.converters._integers import constant_last, levels, ranked, requantized, rescaled
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
@@ -135,21 +135,36 @@ def _squared_difference(node: Operation) -> Node:
     return node.through_float(compute)
 
 
+def _division(node: Operation) -> Node:
+    """Of integers that are no levels of real numbers towards zero."""
+    if _is_whole(node):
+        return activated(node, node.apply(ops.TRUNC_DIVIDE, *_whole_operands(node, (0, 1))))
+    return _through_float(node, ops.DIVIDE, fused=True)
+
+
 def _floor_division(node: Operation) -> Node:
-    _require_floats(node)
-    return node.apply(ops.FLOOR, node.apply(ops.DIVIDE, *_whole_operands(node, (0, 1))))
+    left, right = _dividend_and_divisor(node)
+    if _is_whole(node):
+        return node.apply(ops.FLOOR_DIVIDE, left, right)
+    return node.apply(ops.FLOOR, node.apply(ops.DIVIDE, left, right))
 
 
 def _floor_remainder(node: Operation) -> Node:
-    _require_floats(node)
-    left, right = _whole_operands(node, (0, 1))
+    left, right = _dividend_and_divisor(node)
+    if _is_whole(node):
+        return node.apply(ops.FLOOR_MOD, left, right)
     whole = node.apply(ops.FLOOR, node.apply(ops.DIVIDE, left, right))
     return node.apply(ops.SUBTRACT, left, node.apply(ops.MULTIPLY, whole, right))
 
 
-def _require_floats(node: Operation) -> None:
-    if node.input().dtype != "float32":
-        raise UnsupportedNodeError(f"of {node.tensor().dtype}; only of float32")
+def _is_whole(node: Operation) -> bool:
+    return node.input().dtype in SIGNED_INTEGERS and not is_quantized(node.tensor())
+
+
+def _dividend_and_divisor(node: Operation) -> list[Node]:
+    if node.input().dtype != "float32" and not _is_whole(node):
+        raise UnsupportedNodeError(f"of {node.tensor().dtype}; only of float32 and of integers without a scale")
+    return _whole_operands(node, (0, 1))
 
 
 def _sum_of_all(node: Operation) -> Node:
@@ -160,7 +175,7 @@ CONVERTERS: dict[str, Converter] = {
     "ADD": _add,
     "SUB": _subtract,
     "MUL": _multiply,
-    "DIV": _binary(ops.DIVIDE),
+    "DIV": _division,
     "ADD_N": _sum_of_all,
     "EQUAL": _comparison(ops.EQUAL),
     "FLOOR_DIV": _floor_division,

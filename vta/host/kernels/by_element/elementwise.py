@@ -17,7 +17,7 @@ from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn.activation import ClipAttributes, EluAttributes, HardSigmoidAttributes, LeakyReluAttributes
 from vta.ir.ops.nn.norm import AxisAttributes, BatchNormAttributes
 
-__all__ = ["along", "limited", "real"]
+__all__ = ["along", "by_operands", "limited", "real"]
 
 Array = NDArray[Any]
 _Rule = Callable[[Node, Sequence[Expr]], Expr]
@@ -26,7 +26,7 @@ _LARGEST_INT64 = 2.0**63 - 1024
 """The largest double below 2^63."""
 
 
-def _rule(*names: str) -> Callable[[_Rule], _Rule]:
+def by_operands(*names: str) -> Callable[[_Rule], _Rule]:
     """Declare an expression of the elements of the operands, which broadcast."""
 
     def declare(rule: _Rule) -> _Rule:
@@ -52,17 +52,17 @@ _UNARY: dict[str, UnaryOperation] = {
 }  # fmt: skip
 
 
-@_rule(*_BINARY)
+@by_operands(*_BINARY)
 def _binary(node: Node, args: Sequence[Expr]) -> Expr:
     return binary(_BINARY[node.op], *args)
 
 
-@_rule(*_TURNED)
+@by_operands(*_TURNED)
 def _turned(node: Node, args: Sequence[Expr]) -> Expr:
     return binary(_TURNED[node.op], args[1], args[0])
 
 
-@_rule(*_SHIFTS)
+@by_operands(*_SHIFTS)
 def _shift(node: Node, args: Sequence[Expr]) -> Expr:
     """What computed amounts must be is looked at apart (`checked.py`); here they are such that the processor can."""
     data, amount = args
@@ -70,17 +70,17 @@ def _shift(node: Node, args: Sequence[Expr]) -> Expr:
     return binary(_SHIFTS[node.op], data, amount)
 
 
-@_rule(*_UNARY)
+@by_operands(*_UNARY)
 def _unary(node: Node, args: Sequence[Expr]) -> Expr:
     return unary(_UNARY[node.op], args[0])
 
 
-@_rule(ops.LOGICAL_NOT)
+@by_operands(ops.LOGICAL_NOT)
 def _not(node: Node, args: Sequence[Expr]) -> Expr:
     return binary("xor", args[0], const(True, "bool"))
 
 
-@_rule(ops.SIGN)
+@by_operands(ops.SIGN)
 def _sign(node: Node, args: Sequence[Expr]) -> Expr:
     """-1, 0 or 1; NaN stays."""
     value, zero = args[0], const(0, node.dtype)
@@ -90,17 +90,17 @@ def _sign(node: Node, args: Sequence[Expr]) -> Expr:
     return select(binary("lt", zero, value), const(1, node.dtype), rest)
 
 
-@_rule(ops.WHERE)
+@by_operands(ops.WHERE)
 def _where(node: Node, args: Sequence[Expr]) -> Expr:
     return select(args[0], args[1], args[2])
 
 
-@_rule(ops.RELU)
+@by_operands(ops.RELU)
 def _relu(node: Node, args: Sequence[Expr]) -> Expr:
     return binary("max", args[0], const(0, node.dtype))
 
 
-@_rule(ops.CLIP)
+@by_operands(ops.CLIP)
 def _clip(node: Node, args: Sequence[Expr]) -> Expr:
     low, high = attrs_of(node, ClipAttributes).bounds(node.dtype)
     value = args[0]
@@ -109,34 +109,34 @@ def _clip(node: Node, args: Sequence[Expr]) -> Expr:
     return value if math.isinf(high) else binary("min", value, real(high, node.dtype))
 
 
-@_rule(ops.LEAKY_RELU)
+@by_operands(ops.LEAKY_RELU)
 def _leaky_relu(node: Node, args: Sequence[Expr]) -> Expr:
     value = args[0]
     below = binary("mul", value, real(attrs_of(node, LeakyReluAttributes).alpha, node.dtype))
     return select(binary("lt", value, const(0, node.dtype)), below, value)
 
 
-@_rule(ops.ELU)
+@by_operands(ops.ELU)
 def _elu(node: Node, args: Sequence[Expr]) -> Expr:
     value, zero = args[0], const(0, node.dtype)
     below = binary("mul", real(attrs_of(node, EluAttributes).alpha, node.dtype), unary("expm1", binary("min", value, zero)))
     return select(binary("lt", value, zero), below, value)
 
 
-@_rule(ops.SIGMOID)
+@by_operands(ops.SIGMOID)
 def _sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
     one = const(1, node.dtype)
     return binary("div", one, binary("add", one, unary("exp", unary("neg", args[0]))))
 
 
-@_rule(ops.HARD_SIGMOID)
+@by_operands(ops.HARD_SIGMOID)
 def _hard_sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
     attrs = attrs_of(node, HardSigmoidAttributes)
     line = binary("add", binary("mul", args[0], real(attrs.alpha, node.dtype)), real(attrs.beta, node.dtype))
     return limited(line, 0, 1, node.dtype)
 
 
-@_rule(ops.HARD_SWISH)
+@by_operands(ops.HARD_SWISH)
 def _hard_swish(node: Node, args: Sequence[Expr]) -> Expr:
     line = binary("add", binary("mul", args[0], real(1 / 6, node.dtype)), real(0.5, node.dtype))
     return binary("mul", args[0], limited(line, 0, 1, node.dtype))
@@ -154,7 +154,7 @@ def _rounded_to_odd(value: Expr) -> Expr:
     return select(binary("eq", back, value), near, unary("unbits", binary("or", cut, one)))
 
 
-@_rule(ops.CAST)
+@by_operands(ops.CAST)
 def _cast(node: Node, args: Sequence[Expr]) -> Expr:
     value, dtype = args[0], node.dtype
     if value.dtype == dtype:
