@@ -41,6 +41,9 @@ FORMS = ("inputs", "weights", "constants")
 
 KINDS = ("node", "pytorch-converted", "pytorch-operator", "simple", "light")
 
+_ROUNDED_BETWEEN = {"several": ("bfloat16", "float16"), "Attention": ("bfloat16",)}
+"""Types of outputs whose expected values were rounded to them between operators, or the steps of one."""
+
 _ELEMENT_TYPE = re.compile(r"element type (\w+) cannot be imported")
 
 _FOLDED = "must be known at import"
@@ -166,7 +169,7 @@ def _differences(case: Case, form: str) -> str:
             raise ImportModelError(f"{case.name}: a value that is not a tensor (a sequence, an optional)")
         if any(_beyond_single(value) for value in (*inputs, *outputs)):
             raise ImportModelError(f"{case.name}: a value beyond single precision, which all floats are computed in")
-        if case.operator == "several" and any(value.dtype.name in ("bfloat16", "float16") for value in outputs):
+        if any(value.dtype.name in _ROUNDED_BETWEEN.get(case.operator, ()) for value in outputs):
             raise ImportModelError(
                 f"{case.name}: rounded to 16 bits between operators, which are computed in single precision here"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 import vta
 from tests.tflite_models import reference
@@ -69,6 +70,30 @@ def test_a_block_of_floats_without_the_units():
     module, wanted, output = float_block(Sizes(20, 2, 16, 48), "sim")
     assert decibels(wanted, output) > 28
     assert len(module.regions) == 4
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_the_operator_attention_is_one_region(causal: int):
+    """As its products and softmax written out are: ONNX defines it by them."""
+    rng, dim, rows = np.random.default_rng(1), 32, 16
+    weights = {name: (rng.standard_normal((dim, dim)) * 0.3).astype(np.float32) for name in ("wq", "wk", "wv", "wo")}
+    nodes = [helper.make_node("MatMul", ["x", f"w{part}"], [part], name=part) for part in "qkv"]
+    heads = {"q_num_heads": 2, "kv_num_heads": 2, "is_causal": causal}
+    nodes += [
+        helper.make_node("Attention", ["q", "k", "v"], ["a"], name="attention", **heads),
+        helper.make_node("MatMul", ["a", "wo"], ["y"], name="o"),
+    ]
+    places = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, (1, rows, dim)) for name in "xy"]
+    constants = [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    model = helper.make_model(
+        helper.make_graph(nodes, "net", places[:1], places[1:], constants),
+        opset_imports=[helper.make_opsetid("", 23)],
+        ir_version=10,
+    )
+    graph, samples = import_onnx(model), rng.standard_normal((8, rows, dim)).astype(np.float32)
+    module = vta.compile(graph, "sim_rq", calibration={"x": samples})
+    assert decibels(evaluate(graph, {"x": samples[:1]})[0], run(module, x=samples[:1])) > 28
+    assert len(module.regions) == 1
 
 
 def float_block(sizes: Sizes, config: str, quantize: QuantizeConfig | None = None):

@@ -21,6 +21,7 @@ from vta.frontend.onnx.inputs import fixed_inputs, model_inputs
 from vta.frontend.onnx.known import evaluated
 from vta.frontend.onnx.large_file import load_model
 from vta.frontend.onnx.operation import Operation
+from vta.frontend.onnx.schema_functions import function_of, nodes_of
 from vta.frontend.onnx.structure import IndexedNode, inlined, kind_of, layer_name, names_read, nodes_in_order, sorted_nodes
 from vta.frontend.onnx.tensors import WIDENED, declared_dtype, tensor_array
 from vta.frontend.onnx.unsigned import as_signed, as_unsigned, real_inputs
@@ -192,11 +193,41 @@ class _Converting:
             inside = partial(self._inside, values)
             operation = Operation(proto, name, self.opset, values, self.folder, self.declared, inside)
             try:
-                values.update(_results(operation, read, self.path))
+                values.update(self._results(operation, read))
             except UnsupportedNodeError as error:
                 problems.append(Problem(kind_of(proto), name, index, str(error)))
         if problems:
             raise unsupported_nodes(self.path, problems, CONVERTERS)
+
+    def _results(self, node: Operation, read: set[str]) -> dict[str, Node]:
+        """The outputs of a node, with all that are `read`: by its converter, or where it has none that takes it, as constants, or
+        by the function of others that ONNX defines it as."""
+        try:
+            return _converted(node, read, self.path)
+        except UnsupportedNodeError:
+            for found in (_folded(node), self._by_definition(node, read)):
+                if found is not None and read <= found.keys():
+                    return found
+            raise
+
+    def _by_definition(self, node: Operation, read: set[str]) -> dict[str, Node] | None:
+        """The outputs of a node as ONNX defines them by other operators; None where it does not."""
+        function = function_of(node.proto, self.opset, [node.optional(at) for at in range(node.arity)])
+        if function is None:
+            return None
+        if self.depth == _DEEPEST:
+            raise ImportModelError(f"{self.path}: {node.name}: functions inside of each other, more than {_DEEPEST}")
+        scope: MutableMapping[str, Node | None] = {}
+        scope.update((name, node.optional(at)) for at, name in enumerate(function.input[: node.arity]) if node.proto.input[at])
+        called = dict(zip(node.proto.output, function.output, strict=False))
+        nodes = _needed(nodes_of(function, node.proto), [name for output, name in called.items() if output in read])
+        opset = next((entry.version for entry in function.opset_import if not entry.domain), self.opset)
+        try:
+            replace(self, opset=opset, declared={}, depth=self.depth + 1, prefix=f"{node.name}/").convert(nodes, scope)
+        except ImportModelError as error:
+            steps = " ".join(line.strip() for line in str(error).splitlines()[:2])
+            raise UnsupportedNodeError(f"one of the operators that define it: {steps}") from None
+        return {output: value for output, name in called.items() if (value := scope.get(name)) is not None}
 
     def _inside(
         self, values: Mapping[str, Node | None], body: onnx.GraphProto, given: Mapping[str, Node], name: str
@@ -211,17 +242,6 @@ class _Converting:
         nodes = _needed(sorted_nodes(list(enumerate(body.node)), self.path), names)
         replace(self, declared={}, depth=self.depth + 1, prefix=f"{name}/").convert(nodes, scope)
         return tuple(_output(scope, output, self.path) for output in names)
-
-
-def _results(node: Operation, read: set[str], path: object) -> dict[str, Node]:
-    """The outputs of a node, with all that are `read`: by its converter, or where it has none that takes it, as constants."""
-    try:
-        return _converted(node, read, path)
-    except UnsupportedNodeError:
-        folded = _folded(node)
-        if folded is None or not read <= folded.keys():
-            raise
-        return folded
 
 
 def _converted(node: Operation, read: set[str], path: object) -> dict[str, Node]:
