@@ -62,6 +62,20 @@ def test_neutral_first_operand():
     assert remove_no_ops(Graph((x,), (call("divide", [one, x]),))).outputs != (x,)
 
 
+@pytest.mark.parametrize("condition", [True, False])
+def test_a_known_choice(condition):
+    known, x, y = constant(np.full((1, 3), condition)), graph_input("x", (2, 3)), graph_input("y", (2, 3))
+    assert remove_no_ops(Graph((x, y), (call("where", [known, x, y]),))).outputs == (x if condition else y,)
+
+
+def test_choices_that_stay():
+    x, y, small = graph_input("x", (2, 3)), graph_input("y", (2, 3)), graph_input("s", (3,))
+    by_data, broadcast = constant(np.array([True, False, True])), constant(np.array([False]))
+    for inputs in ([by_data, x, y], [broadcast, x, small]):
+        kept = Graph((x, y, small), (call("where", inputs),))
+        assert remove_no_ops(kept).outputs == kept.outputs
+
+
 def test_unbounded_float_clip():
     x = graph_input("x", (2,))
     assert remove_no_ops(Graph((x,), (call("clip", [x], a_min=-math.inf, a_max=math.inf),))).outputs == (x,)

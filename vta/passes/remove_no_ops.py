@@ -16,7 +16,7 @@ __all__ = ["remove_no_ops"]
 
 
 def remove_no_ops(graph: Graph) -> Graph:
-    """Drop reshapes, pads, clips, casts, slices and the like that return their input, and arithmetic with 0 or 1.
+    """Drop reshapes, pads, clips, casts, slices and the like that return their input, arithmetic with 0 or 1, and known choices.
 
     Of two reshapes in a row one is left.
     """
@@ -30,9 +30,19 @@ def _simplified(node: Node) -> Node:
         test = _NO_OPS.get(node.op)
         if test is not None and test(node):
             return node.inputs[0]
+    if node.op == ops.WHERE and (chosen := _chosen(node)) is not None:
+        return chosen
     if node.op in (ops.ADD, ops.MULTIPLY) and node.type == node.inputs[1].type and _all_equal(node.inputs[0], _NEUTRAL[node.op]):
         return node.inputs[1]
     return node
+
+
+def _chosen(node: Node) -> Node | None:
+    """What a choice always is, as its condition is the same everywhere; None where data decides, or shapes differ."""
+    for index, condition in ((1, True), (2, False)):
+        if _all_equal(node.inputs[0], condition) and node.inputs[index].type == node.type:
+            return node.inputs[index]
+    return None
 
 
 def _joined(node: Node, source: Node) -> Node:

@@ -29,6 +29,22 @@ def test_a_factor_goes_behind_the_product(op):
     np.testing.assert_allclose(evaluate(moved, data)[0], evaluate(graph, data)[0], rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("ops_of", "behind"), [((ops.MULTIPLY,) * 2, 1), ((ops.DIVIDE,) * 2, 1), ((ops.MULTIPLY, ops.DIVIDE), 2)]
+)
+def test_factors_of_both_sides_are_one_behind_the_product(ops_of, behind):
+    """As attention is exported: queries and keys are each multiplied by a root of the scale."""
+    sides = [graph_input(name, shape) for name, shape in (("left", (2, 4, 3)), ("right", (2, 3, 4)))]
+    factors = [constant(np.float32(0.5)), constant(np.full((1, 1), 0.3, np.float32))]
+    scaled = [call(op, list(pair), name) for op, name, *pair in zip(ops_of, ("one", "other"), sides, factors, strict=True)]
+    graph = Graph(tuple(sides), (call(ops.MATMUL, scaled, "product"),))
+    moved = fold_factors_of_matmuls(graph)
+    assert [node.op for node in moved.calls()] == [ops.MATMUL, *dict.fromkeys(ops_of)]
+    rng = np.random.default_rng(0)
+    data = {node.name: rng.standard_normal(node.shape).astype(np.float32) for node in sides}
+    np.testing.assert_allclose(evaluate(moved, data)[0], evaluate(graph, data)[0], rtol=1e-5)
+
+
 @pytest.mark.parametrize("graph", [_scores(ops.MULTIPLY, np.ones(3)), _scores(ops.MULTIPLY, np.array(2.0), read_twice=True)])
 def test_others_stay(graph):
     assert fold_factors_of_matmuls(graph).outputs == graph.outputs

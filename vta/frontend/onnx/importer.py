@@ -205,20 +205,25 @@ class _Converting:
         try:
             return _converted(node, read, self.path)
         except UnsupportedNodeError:
-            for found in (_folded(node), self._by_definition(node, read)):
-                if found is not None and read <= found.keys():
-                    return found
-            raise
+            found = _folded(node)
+            if found is None or not read <= found.keys():
+                found = self._by_definition(node, read)
+            if found is None or not read <= found.keys():
+                raise
+            return found
 
     def _by_definition(self, node: Operation, read: set[str]) -> dict[str, Node] | None:
         """The outputs of a node as ONNX defines them by other operators; None where it does not."""
-        function = function_of(node.proto, self.opset, [node.optional(at) for at in range(node.arity)])
+        given = [node.values.get(name) if name else None for name in node.proto.input]
+        if any(value is None and name for value, name in zip(given, node.proto.input, strict=True)):
+            return None
+        function = function_of(node.proto, self.opset, given)
         if function is None:
             return None
         if self.depth == _DEEPEST:
             raise ImportModelError(f"{self.path}: {node.name}: functions inside of each other, more than {_DEEPEST}")
-        scope: MutableMapping[str, Node | None] = {}
-        scope.update((name, node.optional(at)) for at, name in enumerate(function.input[: node.arity]) if node.proto.input[at])
+        present = ((name, value) for name, value in zip(function.input, given, strict=False) if value is not None)
+        scope: dict[str, Node | None] = dict(present)
         called = dict(zip(node.proto.output, function.output, strict=False))
         nodes = _needed(nodes_of(function, node.proto), [name for output, name in called.items() if output in read])
         opset = next((entry.version for entry in function.opset_import if not entry.domain), self.opset)

@@ -15,11 +15,11 @@ from onnx import helper
 from vta.frontend._errors import MAX_ARRAY_BYTES
 from vta.frontend.onnx.tensors import as_imported
 
-__all__ = ["evaluated"]
+__all__ = ["RANDOM", "evaluated"]
 
 Array = NDArray[Any]
 
-_RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 
 _ROUNDED_BETWEEN = ("Attention",)
 """Operators whose steps inside are rounded to the type of their inputs, which is wider here for floats of 16 bits."""
@@ -34,7 +34,7 @@ def evaluated(proto: onnx.NodeProto, opset: int, inputs: Sequence[Array | None])
     refuses, that draws random numbers, holds other graphs, or gives more than an importer may compute.
     """
     if (
-        proto.op_type in (*_RANDOM, *_ROUNDED_BETWEEN)
+        proto.op_type in (*RANDOM, *_ROUNDED_BETWEEN)
         or proto.domain not in ("", "ai.onnx")
         or any(a.type in _GRAPHS for a in proto.attribute)
     ):

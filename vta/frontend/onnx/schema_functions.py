@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from vta.frontend.onnx.known import RANDOM
 from vta.frontend.onnx.structure import IndexedNode
 from vta.ir.graph import Node
 
@@ -19,18 +20,19 @@ def function_of(proto: onnx.NodeProto, opset: int, inputs: Sequence[Node | None]
     """Return the definition of a node's operator for the types of its `inputs` (None: absent); None where ONNX has none."""
     from onnx.defs import SchemaError, get_schema
 
-    if proto.domain not in ("", "ai.onnx"):
+    if proto.domain not in ("", "ai.onnx") or proto.op_type in RANDOM:
         return None
     try:
         schema: Any = get_schema(proto.op_type, opset, "")
         plain = [version for version in schema.function_opset_versions if version <= opset]
         if plain:
-            return _parsed(schema.get_function_with_opset_version(max(plain)))
+            return _parsed(schema.get_function_with_opset_version(max(plain)), schema)
         typed = [version for version in schema.context_dependent_function_opset_versions if version <= opset]
         if not typed:
             return None
         types = [_type_of(value).SerializeToString() for value in inputs]
-        return _parsed(schema.get_context_dependent_function_with_opset_version(max(typed), proto.SerializeToString(), types))
+        content = schema.get_context_dependent_function_with_opset_version(max(typed), proto.SerializeToString(), types)
+        return _parsed(content, schema)
     except (SchemaError, RuntimeError, ValueError):
         # ONNX knows no such operator, or refuses the node, which is not imported then.
         return None
@@ -64,5 +66,12 @@ def _type_of(value: Node | None) -> onnx.TypeProto:
     return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(np.dtype(value.dtype)), value.shape)
 
 
-def _parsed(content: bytes) -> onnx.FunctionProto | None:
-    return onnx.FunctionProto.FromString(content) if content else None
+def _parsed(content: bytes, schema: Any) -> onnx.FunctionProto | None:
+    """A function with the defaults of its operator's attributes; None for one without content."""
+    if not content:
+        return None
+    function = onnx.FunctionProto()
+    function.ParseFromString(content)
+    known = [attribute.default_value for attribute in schema.attributes.values()]
+    function.attribute_proto.extend(value for value in known if value.type != onnx.AttributeProto.UNDEFINED)
+    return function

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node, call, with_inputs
+from vta.ir.graph import Graph, Node, call, constant, with_inputs
 
 __all__ = ["fold_factors_of_matmuls"]
 
@@ -25,11 +25,20 @@ def fold_factors_of_matmuls(graph: Graph) -> Graph:
         for at, factor in enumerate(factors):
             if factor is not None:
                 inputs[at] = _without(node.inputs[at], factor, done)
-        done[node] = with_inputs(node, tuple(inputs))
-        for factor in factors:
-            if factor is not None:
-                done[node] = call(factor.op, [done[node], factor.inputs[1]], factor.name)
+        done[node] = _multiplied(with_inputs(node, tuple(inputs)), [factor for factor in factors if factor is not None])
     return graph.rebuilt(done)
+
+
+def _multiplied(product: Node, factors: Sequence[Node]) -> Node:
+    """A product with what its factors were multiplied by; what both were is one number, as one requantisation takes it."""
+    if len(factors) == 2 and factors[0].op == factors[1].op:
+        one, other = (factor.inputs[1].value for factor in factors)
+        assert one is not None
+        assert other is not None
+        return call(factors[0].op, [product, constant(one.reshape(()) * other.reshape(()), factors[0].name)], factors[0].name)
+    for factor in factors:
+        product = call(factor.op, [product, factor.inputs[1]], factor.name)
+    return product
 
 
 def _multiplies(node: Node) -> bool:
