@@ -275,7 +275,8 @@ def tables(results: Sequence[Result]) -> Iterator[str]:
     groups = defaultdict(list)
     for result in results:
         groups[result.operator].append(result)
-    for operator in sorted(set(groups) & set(CONVERTERS)):
+    taken = {result.operator for result in results if result.form not in ("", "constants")} | set(CONVERTERS)
+    for operator in sorted(set(groups) & taken - {"several"}):
         members = groups[operator]
         why = _reasons([_reason(result) for result in members if result.reason and result.status != "failed"])
         folded = sum(result.form == "constants" for result in members)
@@ -286,7 +287,7 @@ def tables(results: Sequence[Result]) -> Iterator[str]:
     yield ""
     yield "## Operators that are not imported"
     yield ""
-    others = sorted(set(groups) - set(CONVERTERS) - {"several"})
+    others = sorted(set(groups) - taken - {"several"})
     count = sum(len(groups[name]) for name in others)
     yield f"All {count} cases of these are refused by name, where not all of their inputs are constants: {', '.join(others)}."
 
