@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.defs import onnx_opset_version
 from onnx.reference import ReferenceEvaluator
 
 from vta.errors import ImportModelError
 from vta.frontend.onnx import import_onnx
 from vta.ir.interpreter import evaluate
+
+pytestmark = pytest.mark.skipif(onnx_opset_version() < 23, reason="the package onnx has Attention from 1.18 on")
 
 RNG = np.random.default_rng(2)
 
