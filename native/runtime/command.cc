@@ -1,10 +1,13 @@
 // The command vta-run.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/file/archive.h"
@@ -134,7 +137,25 @@ std::string names_of_inputs(vta_runtime* runtime) {
   return names;
 }
 
-// The input of a name, which may be "" where there is one. The name may hold any character but its last '=' ends it.
+// A name, "" if there is none, and a path. Both may hold any character: the longest name of an input that fits is the one meant.
+std::pair<std::string, std::string> split_input(vta_runtime* runtime, const std::string& text) {
+  std::string name;
+  bool is_named = false;
+  for (int32_t index = 0; index < vta_runtime_inputs(runtime); ++index) {
+    vta_runtime_value value;
+    vta_runtime_input(runtime, index, &value);
+    const std::string known = value.name;
+    if (text.rfind(known + "=", 0) != 0 || (is_named && known.size() < name.size())) continue;
+    name = known;
+    is_named = true;
+  }
+  if (is_named) return {name, text.substr(name.size() + 1)};
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || access(text.c_str(), F_OK) == 0) return {"", text};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+// The input of a name, which may be "" where there is one.
 int32_t find_input(vta_runtime* runtime, const std::string& name, std::vector<bool>& given) {
   for (int32_t index = 0; index < vta_runtime_inputs(runtime); ++index) {
     vta_runtime_value value;
@@ -151,8 +172,7 @@ std::vector<GivenInput> read_inputs(vta_runtime* runtime, const std::vector<std:
   std::vector<bool> given(static_cast<size_t>(vta_runtime_inputs(runtime)));
   std::vector<GivenInput> arrays;
   for (const std::string& text : inputs) {
-    const size_t equals = text.rfind('=');
-    const std::string name = equals == std::string::npos ? "" : text.substr(0, equals), path = text.substr(equals == std::string::npos ? 0 : equals + 1);
+    const auto [name, path] = split_input(runtime, text);
     const int32_t index = find_input(runtime, name, given);
     arrays.push_back({path, index, read_npy(path)});
   }
