@@ -199,3 +199,9 @@ def test_nothing_floods_a_notebook(module, net, quantized, samples):
             assert len(text) < 12_000, text
     for value in (module, module.placements, module.hw, report, batches, data):
         assert value._repr_html_().count("<tr>") < 150
+
+
+@pytest.mark.parametrize("hw", [None, {"TARGET": "sim"}, 16])
+def test_a_config_that_is_none_is_named(hw):
+    with pytest.raises(ConfigError, match=f"a config is a HardwareConfig, .* not {type(hw).__name__}"):
+        vta.compile(model_path(), hw)

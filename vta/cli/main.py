@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NoReturn
 
+from vta.cli.file_names import check_outputs
 from vta.cli.flags import with_flags
 from vta.cli.options import HelpFormatter, add_debug
 from vta.cli.terminal.interrupt import EXIT_INTERRUPTED, interruptible
@@ -161,6 +162,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             arguments = sys.argv[1:] if arguments is None else arguments
             options = _parsed(arguments)
             with interruptible(), _faults_in_one_line():
+                check_outputs(options)
                 options.run(options)
         finally:
             sys.stdout.flush()
