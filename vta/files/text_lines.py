@@ -46,7 +46,7 @@ def text_lines(path: str | Path, longest: int, error: type[VTAError]) -> Iterato
 
 
 def may_be_objects(start: bytes) -> bool:
-    """Whether the first bytes of a file may be those of lines with JSON objects: of text, or damaged, with the start of an object."""
+    """Whether a file with these first bytes may hold lines of JSON objects: they are text, or one line begins an object."""
     start = start[:START_BYTES]
     return not set(start).intersection(_CONTROLS) or start.startswith(b'{"') or b'\n{"' in start
 

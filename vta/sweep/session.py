@@ -160,7 +160,7 @@ def begin(spec: Spec, identity: dict[str, Any], folder: Path, resume: bool) -> N
 def _check_same(known: Any, identity: dict[str, Any], path: Path) -> None:
     if not isinstance(known, dict):
         raise SweepError(f"{path}: a JSON object is needed, not {type(known).__name__}")
-    for key in dict.fromkeys((*identity, "search")):
+    for key in dict.fromkeys((*identity, *known)):
         value = identity.get(key)
         if known.get(key) != value:
             raise SweepError(
