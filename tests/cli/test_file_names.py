@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vta.cli.file_names import check_outputs, log_file, output_file
+from vta.cli.file_names import check_outputs, log_file, output_file, picture_file
 from vta.cli.main import main
 from vta.demo import model_path
 from vta.errors import UsageError
@@ -70,6 +70,13 @@ def test_values_that_are_no_files_do_not_matter(tmp_path):
     path = tmp_path / "out"
     path.write_text("old")
     check_outputs(_options(output=output_file(str(path)), name="\0", words=["a" * 5000, 3, None], number=3))
+
+
+def test_a_picture_is_of_a_form_that_can_be_drawn(tmp_path):
+    assert picture_file(str(tmp_path / "a.PNG")).name == "a.PNG"
+    for name in ("plot.txt", "plot"):
+        with pytest.raises(argparse.ArgumentTypeError, match=r"allowed are names that end with \.png, \.svg, \.pdf"):
+            picture_file(str(tmp_path / name))
 
 
 @pytest.mark.parametrize(

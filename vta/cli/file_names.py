@@ -7,13 +7,14 @@ import os
 from pathlib import Path, PosixPath
 
 from vta.errors import UsageError
-from vta.files.text_lines import may_hold_objects
 from vta.frontend.suffixes import SYMBOL_SUFFIX
 from vta.support.shorten import printable
 
-__all__ = ["OutputPath", "check_outputs", "existing_file", "log_file", "model_name", "model_stem", "output_file"]
+__all__ = ["OutputPath", "check_outputs", "existing_file", "log_file", "model_name", "model_stem", "output_file", "picture_file"]
 
 _MODEL_SUFFIXES = (".onnx", ".tflite", ".json", ".params", ".pt2", ".pth", ".pt")
+
+_PICTURES = (".png", ".svg", ".pdf")
 
 _GOES_ON = {("save_state", "load_state")}
 """What may take the place of what is read: it has the same arrays, one run later."""
@@ -63,8 +64,18 @@ def model_stem(model: str) -> str:
     return name[: len(name) - len(ending)] or name
 
 
+def picture_file(text: str) -> Path:
+    """Parse the path of a picture to draw, whose name ends with its form."""
+    path = output_file(text)
+    if path.suffix.lower() not in _PICTURES:
+        raise argparse.ArgumentTypeError(f"{text}: allowed are names that end with {', '.join(_PICTURES)}")
+    return path
+
+
 def log_file(text: str) -> Path:
     """Parse the path of a log to append to: a regular file, if it is there."""
+    from vta.files.text_lines import may_hold_objects
+
     path = output_file(text)
     if path.exists() and not path.is_file():
         raise argparse.ArgumentTypeError(f"{text}: is no regular file; a log of records is one")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vta.cli.file_names import existing_file, log_file, model_name, model_stem, output_file
+from vta.cli.file_names import existing_file, log_file, model_name, model_stem, output_file, picture_file
 from vta.cli.terminal.output import SIZE_UNITS
 from vta.support.shorten import shown
 
@@ -40,6 +40,7 @@ __all__ = [
     "model_stem",
     "number_list",
     "output_file",
+    "picture_file",
     "positive_or_zero",
     "preprocessing",
     "target_list",
