@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from vta.boards.bit_file import PACKAGE_FILE
+from vta.boards.bit_file import package_path
 from vta.boards.description import Board, Design
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, DeviceError
@@ -117,31 +120,27 @@ def listed_design(directory: Path, board: Board, hw: HardwareConfig) -> Design:
 def add_bitstream(directory: Path, board: Board, design: Design, hw: HardwareConfig, file: Path, source: str) -> BitstreamEntry:
     """Copy a bitstream, and the `.hwh` file beside it, into a directory and its manifest; replaces the one of the same config.
 
-    Of a board without a processor, the description that the driver needs comes along. Raises `ConfigError` if the manifest
-    that is there is malformed.
+    Of a board without a processor, the description that the driver needs comes along. What lay beside the file that is replaced
+    goes with it. Several processes may add to a directory at once. Raises `ConfigError` if the manifest is malformed.
     """
-    kept = read_manifest(directory)
     name = design.bitstream_name(hw)
     target = directory / name
     make_folder(target.parent)
-    _copy(file, target)
-    if file.with_suffix(".hwh").exists():
-        _copy(file.with_suffix(".hwh"), target.with_suffix(".hwh"))
-    description = file.parent / PACKAGE_FILE
-    if board.fpga is not None and description.exists():
-        _copy(description, target.with_suffix(".json"))
-    entry = BitstreamEntry(board.name, design.name, hw.bitstream, hw.hw_version, name, checksum(target), source)
-
-    def same(other: BitstreamEntry) -> bool:
-        return (other.board, other.design, other.config, other.hw_version) == (
-            entry.board,
-            entry.design,
-            entry.config,
-            entry.hw_version,
-        )
-
-    _write_manifest(directory / MANIFEST, [*(other for other in kept if not same(other)), entry])
+    with _alone_in(directory):
+        kept = read_manifest(directory)
+        _copy(file, target)
+        _copy_or_remove(file.with_suffix(".hwh"), target.with_suffix(".hwh"))
+        if board.fpga is not None:
+            _copy_or_remove(package_path(file), target.with_suffix(".json"))
+        entry = BitstreamEntry(board.name, design.name, hw.bitstream, hw.hw_version, name, checksum(target), source)
+        others = (other for other in kept if _place(other) != _place(entry))
+        _write_manifest(directory / MANIFEST, [*others, entry])
     return entry
+
+
+def _place(entry: BitstreamEntry) -> tuple[str, ...]:
+    """What a directory has one bitstream of."""
+    return entry.board, entry.design, entry.config, entry.hw_version
 
 
 def checksum(path: Path) -> str:
@@ -159,6 +158,26 @@ def checksum(path: Path) -> str:
 def _copy(source: Path, target: Path) -> None:
     with whole_file(target, "the bitstream") as beside:
         shutil.copyfile(source, beside)
+
+
+def _copy_or_remove(source: Path, target: Path) -> None:
+    """What belongs to the old file would be taken for the new one's."""
+    if source.exists():
+        _copy(source, target)
+    else:
+        target.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """Keep other processes from changing the manifest; where locks do not work, they are few enough."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _write_manifest(path: Path, entries: Iterable[BitstreamEntry]) -> None:

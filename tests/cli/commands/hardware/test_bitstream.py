@@ -140,6 +140,11 @@ def test_a_build_is_kept_as_a_report(flow, tmp_path, capsys):
     result = json.loads(capsys.readouterr().out)
     assert (result["file"], result["fmax_mhz"], result["wanted_mhz"]) == (str(report), 30.0, 25.0)
     assert read_build_report(report).resources == Resources(7, 5, 1, 3)
+    description = tmp_path / "build" / "package.json"
+    before = description.read_bytes()
+    assert main(["bitstream", "record", str(file), "-o", str(description)]) == 2
+    assert "is the description of the bitstream" in capsys.readouterr().err
+    assert description.read_bytes() == before
     file.write_text("other bits")
     assert main(["bitstream", "record", str(file), "-o", str(tmp_path / "other.json")]) == 1
     assert "damaged, or another file" in capsys.readouterr().err
