@@ -13,3 +13,4 @@ def test_membership_is_of_names_and_of_the_arrays_themselves():
     assert first in outputs
     assert second not in outputs
     assert None not in outputs
+    assert outputs._ipython_key_completions_() == ["logits"]

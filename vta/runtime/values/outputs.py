@@ -49,6 +49,10 @@ class Outputs(tuple[Array, ...]):
         """Names and arrays, in order."""
         return zip(self.names, self, strict=True)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """What a notebook completes in brackets."""
+        return list(self.names)
+
     def table(self) -> Table:
         """Name, type and shape of each."""
         return make_table(("output", "type", "shape"), ((name, array.dtype, array.shape) for name, array in self.items()))
