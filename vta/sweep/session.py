@@ -13,6 +13,7 @@ from vta.files.atomic_file import make_folder, write_whole
 from vta.files.json_file import parse_json
 from vta.files.user_file import read_text
 from vta.support.dataclass import dataclass
+from vta.sweep.accuracy import check_samples
 from vta.sweep.evaluate import Job
 from vta.sweep.neighbors import best_lines, led_by
 from vta.sweep.points import Design, Illegal, Point, expand, points_of
@@ -144,8 +145,9 @@ def run_sweep(
 def begin(spec: Spec, identity: dict[str, Any], folder: Path, resume: bool) -> None:
     """Make the folder of a sweep that is told from others by `identity`, or check that it is that of the same one.
 
-    Raises `SweepError` if it is not, or if there is one and `resume` is not given.
+    Raises `SweepError` if it is not, if there is one and `resume` is not given, or if accuracy is wanted without samples.
     """
+    check_samples(spec)
     make_folder(folder)
     if spec.trials:
         make_folder(folder / "records")
