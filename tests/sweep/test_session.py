@@ -11,7 +11,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.technology import Technology
 from vta.demo import model_path
 from vta.errors import SweepError
-from vta.sweep.session import begin, run_sweep
+from vta.sweep.session import begin, run_sweep, working_in
 from vta.sweep.spec import Net, Spec
 from vta.sweep.table import Status, Table
 
@@ -66,6 +66,15 @@ def test_killed_and_resumed_it_ends_the_same(cut, finished, tmp_path):
     assert ran[-1][1:] == (4, 4)
     assert resumed.rows == finished.rows
     assert table.path.read_bytes() == finished.table.read_bytes()
+
+
+def test_one_process_at_a_time_runs_a_sweep(finished):
+    folder = finished.table.parent
+    before = finished.table.read_bytes()
+    with working_in(folder), pytest.raises(SweepError, match="another process runs this sweep; wait for it"):
+        run_sweep(SPEC, folder, resume=True)
+    assert run_sweep(SPEC, folder, resume=True).ran == 0
+    assert finished.table.read_bytes() == before
 
 
 def test_a_directory_is_not_overwritten(finished):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ from vta.files.atomic_file import make_folder, whole_file, write_whole
 from vta.files.json_file import parse_json
 from vta.files.user_file import open_regular, read_text
 from vta.support.dataclass import dataclass
+from vta.support.folder_lock import alone_in
 from vta.support.shorten import shown
 
 __all__ = [
@@ -126,7 +124,7 @@ def add_bitstream(directory: Path, board: Board, design: Design, hw: HardwareCon
     name = design.bitstream_name(hw)
     target = directory / name
     make_folder(target.parent)
-    with _alone_in(directory):
+    with alone_in(directory, wait=True):
         kept = read_manifest(directory)
         _copy(file, target)
         _copy_or_remove(file.with_suffix(".hwh"), target.with_suffix(".hwh"))
@@ -166,18 +164,6 @@ def _copy_or_remove(source: Path, target: Path) -> None:
         _copy(source, target)
     else:
         target.unlink(missing_ok=True)
-
-
-@contextmanager
-def _alone_in(directory: Path) -> Iterator[None]:
-    """Keep other processes from changing the manifest; where locks do not work, they are few enough."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _write_manifest(path: Path, entries: Iterable[BitstreamEntry]) -> None:

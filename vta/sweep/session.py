@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,6 +14,7 @@ from vta.files.atomic_file import make_folder, write_whole
 from vta.files.json_file import parse_json
 from vta.files.user_file import read_text
 from vta.support.dataclass import dataclass
+from vta.support.folder_lock import alone_in
 from vta.sweep.accuracy import check_samples
 from vta.sweep.evaluate import Job
 from vta.sweep.neighbors import best_lines, led_by
@@ -21,7 +23,7 @@ from vta.sweep.spec import Spec
 from vta.sweep.table import Row, Status, Table
 from vta.sweep.workplace import LocalWorkplace, Workplace
 
-__all__ = ["Session", "SweepResult", "Watcher", "begin", "run_sweep"]
+__all__ = ["Session", "SweepResult", "Watcher", "begin", "run_sweep", "working_in"]
 
 Watcher = Callable[[Row, int, int], None]
 """Told each new row, how many points are done, and how many there are."""
@@ -135,7 +137,8 @@ def run_sweep(
     points = points_of(designs, spec.works)
     begin(spec, spec.identity(), folder, resume)
     table = folder / "sweep.csv"
-    with Session(spec, table, points, workplace or LocalWorkplace(jobs), len(points), watch) as session:
+    place = workplace or LocalWorkplace(jobs)
+    with working_in(folder), Session(spec, table, points, place, len(points), watch) as session:
         session.run(points, spec.trials, spec.hints)
         session.finish()
     rows = tuple(session.rows[point.number] for point in points)
@@ -157,6 +160,17 @@ def begin(spec: Spec, identity: dict[str, Any], folder: Path, resume: bool) -> N
     if known.exists():
         _check_same(parse_json(read_text(known, SweepError), str(known), SweepError), identity, known)
     write_whole(known, json.dumps(identity, indent=2) + "\n", "the description of the sweep")
+
+
+@contextmanager
+def working_in(folder: Path) -> Iterator[None]:
+    """Work in the folder of a sweep. Raises `SweepError` if another process does: both would run and write the same points."""
+    with ExitStack() as entered:
+        try:
+            entered.enter_context(alone_in(folder, wait=False))
+        except BlockingIOError:
+            raise SweepError(f"{folder}: another process runs this sweep; wait for it, or name another directory") from None
+        yield
 
 
 def _check_same(known: Any, identity: dict[str, Any], path: Path) -> None:

@@ -16,6 +16,7 @@ from vta.bitstream.clock.estimate import KnownClock
 from vta.bitstream.report import Resources
 from vta.boards.files import shipped_boards
 from vta.cli.main import main
+from vta.support.folder_lock import alone_in
 
 TIMING = {"burst_beats": 16, "queue_depth": 64, "load_fifo": 32, "acc_fifo": 16, "fetch_fifo": 16}
 
@@ -129,6 +130,15 @@ def test_a_board_file_with_a_mistake_leaves_nothing(tmp_path, capsys, field, val
     assert main(["bitstream", "build", "sim_1x8", "--board", f"board:{tmp_path / 'mine.yaml'}", "-o", str(where)]) == 1
     assert words in capsys.readouterr().err
     assert not where.exists()
+
+
+def test_one_process_at_a_time_builds_in_a_folder(flow, tmp_path, capsys):
+    (tmp_path / "build").mkdir()
+    with alone_in(tmp_path / "build", wait=False):
+        assert build(tmp_path) == 1
+    assert "build: another process builds there; wait for it, or name another folder" in capsys.readouterr().err
+    assert not list((tmp_path / "build").iterdir())
+    assert build(tmp_path) == 0
 
 
 def test_a_build_is_kept_as_a_report(flow, tmp_path, capsys):
