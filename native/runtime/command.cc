@@ -1,4 +1,5 @@
 // The command vta-run.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -199,6 +200,23 @@ void check_output(const Stream& stream, const std::string& path) {
   if (stream.outputs().size() != 1) throw UsageError("--output " + shown(path) + ": the network has several outputs, which a .npz file holds");
 }
 
+bool is_same_file(const std::string& one, const std::string& other) {
+  struct stat first {}, second {};
+  if (stat(one.c_str(), &first) != 0 || stat(other.c_str(), &second) != 0 || !S_ISREG(first.st_mode)) return false;
+  return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+// What is read is never written over.
+void check_kept(const Options& options, const std::vector<GivenInput>& inputs) {
+  const std::pair<const char*, const std::string&> outputs[] = {{"--output", options.output}, {"--save-state", options.state}};
+  for (const auto& [name, path] : outputs) {
+    bool is_read = is_same_file(path, options.artifact);
+    for (const GivenInput& input : inputs) is_read = is_read || is_same_file(path, input.path);
+    if (is_read) throw UsageError(std::string(name) + " " + shown(path) + " would write over what is read; name another file");
+  }
+  if (is_same_file(options.output, options.state)) throw UsageError("--save-state " + shown(options.state) + " is the same file as --output");
+}
+
 void check_state(vta_runtime* runtime, const std::string& path) {
   if (path.empty()) return;
   if (!ends_with(path, ".npz")) throw UsageError("--save-state " + shown(path) + "; allowed are names that end with .npz");
@@ -240,7 +258,9 @@ void run(const Options& options) {
   const Opened opened{vta_runtime_open(options.artifact.c_str(), &chosen, error, sizeof error)};
   if (opened.runtime == nullptr) throw std::runtime_error(error);
   check_state(opened.runtime, options.state);
-  Stream stream(opened.runtime, read_inputs(opened.runtime, options.inputs), options.frames);
+  std::vector<GivenInput> inputs = read_inputs(opened.runtime, options.inputs);
+  check_kept(options, inputs);
+  Stream stream(opened.runtime, std::move(inputs), options.frames);
   check_output(stream, options.output);
   vta_runtime_times fastest{};
   for (int64_t count = 0; count < options.repeat; ++count) {

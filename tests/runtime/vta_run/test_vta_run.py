@@ -55,6 +55,18 @@ def test_paths_hold_any_character(vta_run, artifact, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a=b", longest.name]
 
 
+def test_what_is_read_is_not_written_over(vta_run, artifact, tmp_path):
+    image, link, network = tmp_path / "image.npy", tmp_path / "link.npy", tmp_path / "net.npz"
+    image.write_bytes(artifact.with_name("image.npy").read_bytes())
+    link.symlink_to(image)
+    network.write_bytes(artifact.read_bytes())
+    for output in (image, link, network):
+        status, _, complaint = vta_run(network, "--input", image, "--output", output)
+        assert (status, "would write over what is read; name another file" in complaint) == (2, True)
+    assert image.read_bytes() == artifact.with_name("image.npy").read_bytes()
+    assert network.read_bytes() == artifact.read_bytes()
+
+
 def test_names_of_inputs_hold_any_character(vta_run, tmp_path):
     inputs = [graph_input(name, (2,), "float32") for name in ("a", "a=b")]
     host_network(Graph(tuple(inputs), (call("subtract", inputs, "left"),)), tmp_path / "net.vta")
