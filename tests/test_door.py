@@ -191,7 +191,9 @@ def test_nothing_floods_a_notebook(module, net, quantized, samples):
         batches = loaded.run_batches(samples)
         check = loaded.check(samples[:1])
         data = vta.evaluate_top1(loaded, Dataset(samples, np.zeros(len(samples), np.int64)))
-        shown = [device, loaded, report, report.outputs, report.by_layer, batches, check, data]
+        again = Dataset(samples[:2], np.arange(2))
+        assert repr(again) == "Dataset: 2 samples, float32[1, 8, 8], of 2 classes"
+        shown = [device, loaded, again, report, report.outputs, report.by_layer, batches, check, data]
         shown += [module, module.placements, module.regions, module.hw, net, quantized]
         for value in shown:
             text = repr(value)
@@ -199,3 +201,9 @@ def test_nothing_floods_a_notebook(module, net, quantized, samples):
             assert len(text) < 12_000, text
     for value in (module, module.placements, module.hw, report, batches, data):
         assert value._repr_html_().count("<tr>") < 150
+
+
+@pytest.mark.parametrize("hw", [None, {"TARGET": "sim"}, 16])
+def test_a_config_that_is_none_is_named(hw):
+    with pytest.raises(ConfigError, match=f"a config is a HardwareConfig, .* not {type(hw).__name__}"):
+        vta.compile(model_path(), hw)

@@ -1,10 +1,14 @@
 // The command vta-run.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/file/archive.h"
@@ -134,7 +138,25 @@ std::string names_of_inputs(vta_runtime* runtime) {
   return names;
 }
 
-// The input of a name, which may be "" where there is one. The name may hold any character but its last '=' ends it.
+// A name, "" if there is none, and a path. Both may hold any character: the longest name of an input that fits is the one meant.
+std::pair<std::string, std::string> split_input(vta_runtime* runtime, const std::string& text) {
+  std::string name;
+  bool is_named = false;
+  for (int32_t index = 0; index < vta_runtime_inputs(runtime); ++index) {
+    vta_runtime_value value;
+    vta_runtime_input(runtime, index, &value);
+    const std::string known = value.name;
+    if (text.rfind(known + "=", 0) != 0 || (is_named && known.size() < name.size())) continue;
+    name = known;
+    is_named = true;
+  }
+  if (is_named) return {name, text.substr(name.size() + 1)};
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || access(text.c_str(), F_OK) == 0) return {"", text};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+// The input of a name, which may be "" where there is one.
 int32_t find_input(vta_runtime* runtime, const std::string& name, std::vector<bool>& given) {
   for (int32_t index = 0; index < vta_runtime_inputs(runtime); ++index) {
     vta_runtime_value value;
@@ -151,8 +173,7 @@ std::vector<GivenInput> read_inputs(vta_runtime* runtime, const std::vector<std:
   std::vector<bool> given(static_cast<size_t>(vta_runtime_inputs(runtime)));
   std::vector<GivenInput> arrays;
   for (const std::string& text : inputs) {
-    const size_t equals = text.rfind('=');
-    const std::string name = equals == std::string::npos ? "" : text.substr(0, equals), path = text.substr(equals == std::string::npos ? 0 : equals + 1);
+    const auto [name, path] = split_input(runtime, text);
     const int32_t index = find_input(runtime, name, given);
     arrays.push_back({path, index, read_npy(path)});
   }
@@ -177,6 +198,23 @@ void check_output(const Stream& stream, const std::string& path) {
   if (path.empty() || ends_with(path, ".npz")) return;
   if (!ends_with(path, ".npy")) throw UsageError("--output " + shown(path) + "; allowed are names that end with .npz or .npy");
   if (stream.outputs().size() != 1) throw UsageError("--output " + shown(path) + ": the network has several outputs, which a .npz file holds");
+}
+
+bool is_same_file(const std::string& one, const std::string& other) {
+  struct stat first {}, second {};
+  if (stat(one.c_str(), &first) != 0 || stat(other.c_str(), &second) != 0 || !S_ISREG(first.st_mode)) return false;
+  return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+// What is read is never written over.
+void check_kept(const Options& options, const std::vector<GivenInput>& inputs) {
+  const std::pair<const char*, const std::string&> outputs[] = {{"--output", options.output}, {"--save-state", options.state}};
+  for (const auto& [name, path] : outputs) {
+    bool is_read = is_same_file(path, options.artifact);
+    for (const GivenInput& input : inputs) is_read = is_read || is_same_file(path, input.path);
+    if (is_read) throw UsageError(std::string(name) + " " + shown(path) + " would write over what is read; name another file");
+  }
+  if (is_same_file(options.output, options.state)) throw UsageError("--save-state " + shown(options.state) + " is the same file as --output");
 }
 
 void check_state(vta_runtime* runtime, const std::string& path) {
@@ -220,7 +258,9 @@ void run(const Options& options) {
   const Opened opened{vta_runtime_open(options.artifact.c_str(), &chosen, error, sizeof error)};
   if (opened.runtime == nullptr) throw std::runtime_error(error);
   check_state(opened.runtime, options.state);
-  Stream stream(opened.runtime, read_inputs(opened.runtime, options.inputs), options.frames);
+  std::vector<GivenInput> inputs = read_inputs(opened.runtime, options.inputs);
+  check_kept(options, inputs);
+  Stream stream(opened.runtime, std::move(inputs), options.frames);
   check_output(stream, options.output);
   vta_runtime_times fastest{};
   for (int64_t count = 0; count < options.repeat; ++count) {

@@ -1,6 +1,7 @@
 """Directories of bitstreams."""
 
 import json
+import multiprocessing
 
 import pytest
 
@@ -44,6 +45,46 @@ def test_metadata_comes_along(file, tmp_path):
     file.with_suffix(".hwh").write_text("metadata")
     add_bitstream(tmp_path / "store", BOARD, CORE, PYNQ, file, "a test")
     assert find_bitstream(tmp_path / "store", BOARD, CORE, PYNQ).with_suffix(".hwh").read_text() == "metadata"
+
+
+def test_metadata_of_another_file_goes_with_it(file, tmp_path):
+    store = tmp_path / "store"
+    file.with_suffix(".hwh").write_text("metadata")
+    add_bitstream(store, BOARD, CORE, PYNQ, file, "a test")
+    file.with_suffix(".hwh").unlink()
+    add_bitstream(store, BOARD, CORE, PYNQ, file, "a test")
+    assert not find_bitstream(store, BOARD, CORE, PYNQ).with_suffix(".hwh").exists()
+
+
+def test_the_description_that_a_driver_needs_goes_from_store_to_store(file, tmp_path):
+    board = find_board("ecpix5")
+    design, hw = board.core_design(), HardwareConfig.named("sim_1x8")
+    (tmp_path / "package.json").write_text("description")
+    for number, source in enumerate(("made.bit", f"store0/{design.bitstream_name(hw)}", f"store1/{design.bitstream_name(hw)}")):
+        add_bitstream(tmp_path / f"store{number}", board, design, hw, tmp_path / source, "a test")
+        assert find_bitstream(tmp_path / f"store{number}", board, design, hw).with_suffix(".json").read_text() == "description"
+    again = find_bitstream(tmp_path / "store2", board, design, hw)
+    add_bitstream(tmp_path / "store2", board, design, hw, again, "itself")
+    assert again.read_bytes() == b"bits"
+    assert again.with_suffix(".json").read_text() == "description"
+
+
+def _add(config, store, file):
+    add_bitstream(store, BOARD, CORE, HardwareConfig.named(config), file, "a test")
+
+
+def test_processes_add_at_once(file, tmp_path):
+    configs = ["sim", "sim_1x4", "sim_1x8", "sim_1x32", "sim_4x8", "sim_rq"]
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=_add, args=(config, tmp_path / "store", file)) for config in configs]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * len(configs)
+    assert {entry.config for entry in read_manifest(tmp_path / "store")} == {
+        HardwareConfig.named(name).bitstream for name in configs
+    }
 
 
 def test_what_is_missing_is_said_beside_what_is_there(file, tmp_path):

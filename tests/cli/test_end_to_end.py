@@ -33,6 +33,20 @@ def compile_arguments(folder, *more, network="another.vta"):
     return ["compile", str(model_path()), "-o", str(folder / network), "--config", "sim", *calibration, *more]
 
 
+@pytest.mark.parametrize(
+    ("layers", "words"),
+    [
+        ("conv_1", "no layer is called 'conv_1', which shall stay in float; did you mean conv1? (--skip-layers)"),
+        ("conv1,zzzz", "no layer is called 'zzzz', which shall stay in float; layers: conv1, conv1_norm, relu1"),
+        ("4", "there is no convolution 4, which shall stay in float; the network has 4, counted from 0 (--skip-layers)"),
+    ],
+)
+def test_a_layer_that_shall_stay_in_float_is_there(files, capsys, layers, words):
+    assert main(compile_arguments(files, "--skip-layers", layers, network="none.vta")) == 2
+    assert words in capsys.readouterr().err
+    assert not (files / "none.vta").exists()
+
+
 def eval_arguments(folder, data="test.npz", *more):
     calibration = ["--calibration", folder / "calibration.npz"] if data == "test.npz" else []
     return ["eval", model_path(), "--data", folder / data, "--config", "sim", "--device", "sim", *PIXELS, *calibration, *more]

@@ -1,4 +1,6 @@
 import contextlib
+import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -75,3 +77,10 @@ def test_the_command_line_offers_the_same_kinds():
     from vta.devices.open_device import DEVICE_KINDS
 
     assert DEVICES == DEVICE_KINDS
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.deepcopy])
+def test_a_device_has_no_second_one(copied):
+    device = open_device(HW, DeviceSpec("sim", memory_bytes=1 << 16))
+    with pytest.raises(DeviceError, match="a sim device can be neither copied nor pickled: open another where it is needed"):
+        copied(device)

@@ -60,3 +60,14 @@ def test_new_files_have_the_usual_permissions(tmp_path):
     (tmp_path / "plain").write_text("")
     write_whole(tmp_path / "whole", "")
     assert (tmp_path / "whole").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
+    for name in ("n" * 251 + ".npz", "\u00e4" * 125 + ".npz"):
+        write_whole(tmp_path / name, "text")
+        assert (tmp_path / name).read_text() == "text"
+
+
+def test_texts_show_names_that_are_no_text_as_escapes(tmp_path):
+    write_whole(tmp_path / "page.html", "caf\udce9 \u00e4")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == "caf\\udce9 \u00e4"

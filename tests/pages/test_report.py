@@ -10,7 +10,7 @@ import vta
 from vta.cli.main import main
 from vta.pages.network_page import network_page
 from vta.pages.page import Note, TablePart
-from vta.pages.report import page_of
+from vta.pages.report import page_of, write_report
 from vta.pages.vega import PageError
 
 LARGEST = 5 << 20
@@ -99,3 +99,13 @@ def test_what_has_no_page_is_named(tmp_path, capsys):
     assert "text: has no tuning record" in capsys.readouterr().err
     with pytest.raises(PageError, match="cannot be read"):
         page_of(tmp_path / "gone.log")
+
+
+def test_what_a_page_is_about_is_not_written_over(tmp_path):
+    log = tmp_path / "tuning.log"
+    log.write_text("{}\n")
+    (tmp_path / "page.html").symlink_to(log)
+    for path in (log, str(log), tmp_path / "page.html"):
+        with pytest.raises(PageError, match="the page would be written over what it is about"):
+            write_report(log, path)
+    assert log.read_text() == "{}\n"

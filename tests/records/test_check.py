@@ -1,10 +1,13 @@
 """Whether records can be used and believed."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import vta
 from tests.integer_graphs import BASELINE
 from tests.records.test_log import record
 from vta.autotune.usable import task_of_workload, use_problem
@@ -12,8 +15,11 @@ from vta.config.files import shipped_configs
 from vta.config.hardware import load_config
 from vta.errors import TuningError
 from vta.records.check import config_of_model, cost_problem
+from vta.records.host.timed_again import AUTO_WORKLOAD
 from vta.records.log import read_log
 from vta.records.workload import Workload
+
+HOST_TILES, GPU_TILES = (Path(vta.__file__).parent / "records" / kind / "tiles.log" for kind in ("host", "gpu"))
 
 
 @pytest.mark.parametrize("name", shipped_configs())
@@ -59,9 +65,25 @@ def with_knob(name, kind, value):
     ],
 )
 def test_records_that_cannot_be_used_say_why(changed, reason):
-    import re
-
     assert re.search(reason, use_problem(changed))
+
+
+def test_records_of_kernels_are_judged_by_what_they_are_for():
+    lines = [line for path in (HOST_TILES, GPU_TILES) for line in read_log(path) if line.record is not None]
+    assert {use_problem(line.record) for line in lines} == {""}
+    host, gpu = (next(line.record for line in read_log(path) if line.record is not None) for path in (HOST_TILES, GPU_TILES))
+    for found, reason in (
+        (replace(host, entity=host.entity[1:]), "knob .* is"),
+        (replace(host, workload=replace(host.workload, args=())), "these are not the arguments of a convolution"),
+        (replace(host, error=4), "the trial failed with error 4"),
+        (replace(host, target="metal -model=x"), "target 'metal -model=x' is not VTA"),
+        (replace(gpu, entity=(("magic", "ot", 1),)), "knob 'magic' is unknown"),
+        (replace(host, workload=Workload(AUTO_WORKLOAD, ()), entity=()), "knob steps is missing"),
+        (replace(host, target="llvm -mcpu=none -mtriple=pdp11-unknown"), "pdp11"),
+    ):
+        assert re.search(reason, use_problem(found)), use_problem(found)
+    unknown_here = "llvm -keys=cpu -mcpu=a-processor-of-next-year -mtriple=x86_64-unknown-linux-gnu"
+    assert use_problem(replace(host, target=unknown_here)) == ""
 
 
 def test_a_cost_below_the_bound_is_not_believed():

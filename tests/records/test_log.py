@@ -166,3 +166,21 @@ def test_targets_other_than_vta_have_no_model():
 def test_a_line_of_a_known_workload_is_the_same_record():
     text = to_line(record())
     assert parse_line(text, workload=record().workload) == parse_line(text)
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04\n123\n", b"\x08\x08\x12\x03vta:\xb6\xfc\n"])
+def test_a_file_of_another_kind_is_neither_read_nor_written(tmp_path, content):
+    path = tmp_path / "net.onnx"
+    path.write_bytes(content)
+    for use in (lambda: read_log(path), lambda: RecordLog(path).append([record()])):
+        with pytest.raises(TuningError, match=r"net\.onnx: it is no log of records: what it holds is not text"):
+            use()
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("damage", [b"\0" * 512, b"\x01\x02\n", b"\xff\xfe\n"])
+def test_a_log_whose_start_is_damaged_is_used(tmp_path, damage):
+    path = tmp_path / "log"
+    path.write_bytes(damage + b"\n" + to_line(record()).encode())
+    RecordLog(path).append([record()])
+    assert len([line for line in read_log(path) if line.record]) == 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.tflite_models import small_net
-from vta.errors import SweepError
+from vta.errors import SweepError, VTAError
 from vta.frontend import load_model
 from vta.sweep.points import expand, points_of
 from vta.sweep.ranking import rank, ranking_table
@@ -60,6 +60,15 @@ def test_accuracy_takes_samples(folder):
     assert Errors(spec).of(design) > 0
     with pytest.raises(SweepError, match="accuracy needs a network with samples"):
         Errors(load_spec(path)).of(design)
+    ran = []
+    with pytest.raises(SweepError, match="accuracy needs a network with samples"):
+        run_sweep(load_spec(path), folder / "swept", watch=lambda *row: ran.append(row))
+    (folder / "odd.npz").write_bytes(b"no archive")
+    path.write_text("nets: [{model: net.tflite, samples: odd.npz}]\npareto: [accuracy]\n")
+    with pytest.raises(VTAError, match=r"odd\.npz"):
+        run_sweep(load_spec(path), folder / "swept", watch=lambda *row: ran.append(row))
+    assert not ran
+    assert not (folder / "swept").exists()
     path.write_text("nets: [{model: net.tflite, samples: none.npz}]\n")
     with pytest.raises(SweepError, match=r"samples = 'none\.npz'; allowed: a file of samples"):
         load_spec(path)

@@ -3,13 +3,15 @@
 import os
 from dataclasses import replace
 
+import onnx
 import pytest
 
 from tests.tflite_models import small_net
 from vta.config.hardware import HardwareConfig
+from vta.config.technology import Technology
 from vta.demo import model_path
 from vta.errors import SweepError
-from vta.sweep.session import run_sweep
+from vta.sweep.session import begin, run_sweep, working_in
 from vta.sweep.spec import Net, Spec
 from vta.sweep.table import Status, Table
 
@@ -66,6 +68,15 @@ def test_killed_and_resumed_it_ends_the_same(cut, finished, tmp_path):
     assert table.path.read_bytes() == finished.table.read_bytes()
 
 
+def test_one_process_at_a_time_runs_a_sweep(finished):
+    folder = finished.table.parent
+    before = finished.table.read_bytes()
+    with working_in(folder), pytest.raises(SweepError, match="another process runs this sweep; wait for it"):
+        run_sweep(SPEC, folder, resume=True)
+    assert run_sweep(SPEC, folder, resume=True).ran == 0
+    assert finished.table.read_bytes() == before
+
+
 def test_a_directory_is_not_overwritten(finished):
     with pytest.raises(SweepError, match="has a sweep already; resume it"):
         run_sweep(SPEC, finished.table.parent)
@@ -74,6 +85,38 @@ def test_a_directory_is_not_overwritten(finished):
 def test_another_sweep_does_not_go_on_with_the_table(finished):
     with pytest.raises(SweepError, match=r"begun with trials = 4, now 8; go on with the sweep as it was"):
         run_sweep(replace(SPEC, trials=8), finished.table.parent, resume=True)
+
+
+@pytest.mark.parametrize(
+    "begun", [{"hints": 2}, {"technology": replace(Technology(), dram_byte_pj=1.0)}, {"requantize": ("close",)}]
+)
+def test_what_decided_the_results_stays_though_it_is_left_out(begun, tmp_path):
+    spec = replace(ONE, **begun)
+    begin(spec, spec.identity(), tmp_path, resume=False)
+    with pytest.raises(SweepError, match=r"begun with \w+ = .*, now null; go on with the sweep as it was"):
+        begin(ONE, ONE.identity(), tmp_path, resume=True)
+    begin(spec, spec.identity(), tmp_path, resume=True)
+
+
+def test_weights_in_files_of_their_own_decide_the_results(tmp_path):
+    model = onnx.load(model_path())
+    path = tmp_path / "net.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="net.data", size_threshold=0)
+    spec = replace(ONE, nets=(Net(str(path)),))
+    before = spec.identity()
+    assert before["nets"] == spec.identity()["nets"]
+    weights = tmp_path / "net.data"
+    weights.write_bytes(bytes(weights.stat().st_size))
+    assert before["nets"] != spec.identity()["nets"]
+
+
+@pytest.mark.parametrize(("name", "content"), [("net.onnx", b"location"), ("net-symbol.json", b"{}")])
+def test_models_that_cannot_be_read_are_told_apart(name, content, tmp_path):
+    spec = replace(ONE, nets=(Net(str(tmp_path / name)),))
+    (tmp_path / name).write_bytes(content)
+    before = spec.identity()
+    (tmp_path / name).write_bytes(content * 2)
+    assert before["nets"] != spec.identity()["nets"]
 
 
 def test_no_legal_config(tmp_path):

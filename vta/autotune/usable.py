@@ -12,7 +12,7 @@ from vta.records.check import config_of_model, cost_problem
 from vta.records.knobs import fitting_schedule
 from vta.records.record import Record
 from vta.records.workload import TASK_NAMES, Workload
-from vta.support.shorten import printable, shown
+from vta.support.shorten import printable
 
 __all__ = ["knob_problem", "record_problem", "task_of_workload", "use_problem"]
 
@@ -29,9 +29,12 @@ def task_of_workload(workload: Workload, hw: HardwareConfig) -> Task:
 
 
 def use_problem(record: Record) -> str:
-    """Why a record cannot be used on the config that it names; empty if it can."""
+    """Why a record cannot be used on the config, processor or GPU that it names; empty if it can."""
     if not record.model:
-        return f"target {shown(record.target)} is not VTA"
+        # What these need is imported for them alone.
+        from vta.autotune.kernels_usable import kernel_problem
+
+        return kernel_problem(record)
     if record.workload.name not in TASK_NAMES:
         return f"no template for {printable(record.workload.name, 80)}; there are {', '.join(TASK_NAMES)}"
     if record.error:

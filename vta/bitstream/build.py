@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
@@ -27,10 +28,12 @@ from vta.boards.bit_file import PACKAGE_FILE
 from vta.boards.controller import ControllerSetup
 from vta.boards.manifest import checksum
 from vta.boards.package import BuildRecord, Package
+from vta.errors import DeviceError
 from vta.files.atomic_file import make_folder, write_whole
 from vta.hardware.sources import hardware_digest
 from vta.hardware.synthesis.core import without_first_contents
 from vta.support.dataclass import dataclass
+from vta.support.folder_lock import alone_in
 
 __all__ = ["Built", "build_bitstream"]
 
@@ -62,10 +65,20 @@ class Built:
 def build_bitstream(plan: Plan, directory: Path, tools: Toolset, on_stage: Callable[[str], None] = lambda _: None) -> Built:
     """Build the bitstream of `plan` in `directory`, where what an earlier build completed is not made again.
 
-    `on_stage` is told the name of each stage that runs. Raises `DeviceError` with a tool's own words if it fails, and
-    `UsageError` with the numbers if the design is too large for the FPGA. The folder then has what is complete, and its logs.
+    `on_stage` is told the name of each stage that runs. Raises `DeviceError` with a tool's own words if it fails, or if another
+    process builds there, and `UsageError` with the numbers if the design is too large for the FPGA. The folder then has what is
+    complete, and its logs.
     """
     make_folder(directory)
+    with ExitStack() as entered:
+        try:
+            entered.enter_context(alone_in(directory, wait=False))
+        except BlockingIOError:
+            raise DeviceError(f"{directory}: another process builds there; wait for it, or name another folder") from None
+        return _built(plan, directory, tools, on_stage)
+
+
+def _built(plan: Plan, directory: Path, tools: Toolset, on_stage: Callable[[str], None]) -> Built:
     build = _Build(plan, directory, tools)
     stages = Stages(directory)
     seconds = {stage.name: stages.run(stage, on_stage) for stage in (build.rtl(), build.system(), build.synth())}

@@ -16,7 +16,16 @@ from vta.errors import DeviceError
 from vta.files.user_file import open_regular
 from vta.support.dataclass import dataclass
 
-__all__ = ["CORE_MARK", "PACKAGE_FILE", "BitHeader", "check_bitstream", "design_of", "packaged_design", "read_bit_header"]
+__all__ = [
+    "CORE_MARK",
+    "PACKAGE_FILE",
+    "BitHeader",
+    "check_bitstream",
+    "design_of",
+    "package_path",
+    "packaged_design",
+    "read_bit_header",
+]
 
 CORE_MARK = "vta_core"
 """What the name of a design starts with in the head of a file that this package's scripts built."""
@@ -89,6 +98,12 @@ def design_of(path: Path, board: Board, name: str = "", otherwise: str = "") -> 
     if name and board.design(name).registers != found.registers:
         raise DeviceError(f"{path}: {source} says that it is design {found.name}, and not {name}")
     return board.design(name) if name else found
+
+
+def package_path(bitstream: Path) -> Path:
+    """Where the description of a bitstream is: beside it, by its name in a directory of several, or else `package.json`."""
+    own = bitstream.with_suffix(".json")
+    return own if own.is_file() else bitstream.parent / PACKAGE_FILE
 
 
 def packaged_design(path: Path) -> str:

@@ -10,7 +10,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from vta.boards.bit_file import PACKAGE_FILE
+from vta.boards.bit_file import package_path
 from vta.boards.description import Board, Design
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, DeviceError
@@ -18,6 +18,7 @@ from vta.files.atomic_file import make_folder, whole_file, write_whole
 from vta.files.json_file import parse_json
 from vta.files.user_file import open_regular, read_text
 from vta.support.dataclass import dataclass
+from vta.support.folder_lock import alone_in
 from vta.support.shorten import shown
 
 __all__ = [
@@ -117,31 +118,27 @@ def listed_design(directory: Path, board: Board, hw: HardwareConfig) -> Design:
 def add_bitstream(directory: Path, board: Board, design: Design, hw: HardwareConfig, file: Path, source: str) -> BitstreamEntry:
     """Copy a bitstream, and the `.hwh` file beside it, into a directory and its manifest; replaces the one of the same config.
 
-    Of a board without a processor, the description that the driver needs comes along. Raises `ConfigError` if the manifest
-    that is there is malformed.
+    Of a board without a processor, the description that the driver needs comes along. What lay beside the file that is replaced
+    goes with it. Several processes may add to a directory at once. Raises `ConfigError` if the manifest is malformed.
     """
-    kept = read_manifest(directory)
     name = design.bitstream_name(hw)
     target = directory / name
     make_folder(target.parent)
-    _copy(file, target)
-    if file.with_suffix(".hwh").exists():
-        _copy(file.with_suffix(".hwh"), target.with_suffix(".hwh"))
-    description = file.parent / PACKAGE_FILE
-    if board.fpga is not None and description.exists():
-        _copy(description, target.with_suffix(".json"))
-    entry = BitstreamEntry(board.name, design.name, hw.bitstream, hw.hw_version, name, checksum(target), source)
-
-    def same(other: BitstreamEntry) -> bool:
-        return (other.board, other.design, other.config, other.hw_version) == (
-            entry.board,
-            entry.design,
-            entry.config,
-            entry.hw_version,
-        )
-
-    _write_manifest(directory / MANIFEST, [*(other for other in kept if not same(other)), entry])
+    with alone_in(directory, wait=True):
+        kept = read_manifest(directory)
+        _copy(file, target)
+        _copy_or_remove(file.with_suffix(".hwh"), target.with_suffix(".hwh"))
+        if board.fpga is not None:
+            _copy_or_remove(package_path(file), target.with_suffix(".json"))
+        entry = BitstreamEntry(board.name, design.name, hw.bitstream, hw.hw_version, name, checksum(target), source)
+        others = (other for other in kept if _place(other) != _place(entry))
+        _write_manifest(directory / MANIFEST, [*others, entry])
     return entry
+
+
+def _place(entry: BitstreamEntry) -> tuple[str, ...]:
+    """What a directory has one bitstream of."""
+    return entry.board, entry.design, entry.config, entry.hw_version
 
 
 def checksum(path: Path) -> str:
@@ -159,6 +156,14 @@ def checksum(path: Path) -> str:
 def _copy(source: Path, target: Path) -> None:
     with whole_file(target, "the bitstream") as beside:
         shutil.copyfile(source, beside)
+
+
+def _copy_or_remove(source: Path, target: Path) -> None:
+    """What belongs to the old file would be taken for the new one's."""
+    if source.exists():
+        _copy(source, target)
+    else:
+        target.unlink(missing_ok=True)
 
 
 def _write_manifest(path: Path, entries: Iterable[BitstreamEntry]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from vta.boards.bit_file import PACKAGE_FILE
+from vta.boards.bit_file import package_path
 from vta.boards.controller import ControllerSetup
 from vta.boards.ethernet import Network
 from vta.boards.manifest import checksum
@@ -17,7 +17,7 @@ from vta.errors import ConfigError, DeviceError
 from vta.files.json_file import read_object
 from vta.support.dataclass import dataclass
 
-__all__ = ["BuildRecord", "Package", "check_package", "package_path", "read_package"]
+__all__ = ["BuildRecord", "Package", "check_package", "read_package"]
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,6 @@ class Package:
             "controller": None if self.controller is None else self.controller.to_json(),
             "network": None if self.network is None else self.network.to_json(),
         }
-
-
-def package_path(bitstream: Path) -> Path:
-    """Where the description of a bitstream is: beside it, by its name in a directory of several, or else `package.json`."""
-    own = bitstream.with_suffix(".json")
-    return own if own.is_file() else bitstream.parent / PACKAGE_FILE
 
 
 def read_package(bitstream: Path) -> Package:

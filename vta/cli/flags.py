@@ -16,6 +16,7 @@ _FLAGS = {
     "random_weights": "--random-weights SEED",
     "resume": "--resume",
     "shapes": "--input-shape NAME=SHAPE",
+    "skip_layers": "--skip-layers",
     "state": "--load-state FILE",
 }
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NoReturn
 
-from vta.cli.flags import with_flags
+from vta.cli.file_names import check_outputs
 from vta.cli.options import HelpFormatter, add_debug
 from vta.cli.terminal.interrupt import EXIT_INTERRUPTED, interruptible
 from vta.cli.terminal.streams import STANDARD_OUTPUT, silence_output, standard_streams
@@ -161,6 +161,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             arguments = sys.argv[1:] if arguments is None else arguments
             options = _parsed(arguments)
             with interruptible(), _faults_in_one_line():
+                check_outputs(options)
                 options.run(options)
         finally:
             sys.stdout.flush()
@@ -215,6 +216,8 @@ def _faults_in_one_line() -> Iterator[None]:
 
 def _message(error: Exception) -> str:
     if isinstance(error, VTAError):
+        from vta.cli.flags import with_flags
+
         return f"error: {with_flags(error)}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"error: {printable(str(error.filename), _LONGEST_NAME)}: {error.strerror}"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vta.cli.file_names import existing_file, log_file, model_name, model_stem, output_file, picture_file
 from vta.cli.terminal.output import SIZE_UNITS
-from vta.frontend.suffixes import SYMBOL_SUFFIX
-from vta.support.shorten import printable, shown
+from vta.support.shorten import shown
 
 if TYPE_CHECKING:
     from vta.config.target_list import TargetList
@@ -41,6 +40,7 @@ __all__ = [
     "model_stem",
     "number_list",
     "output_file",
+    "picture_file",
     "positive_or_zero",
     "preprocessing",
     "target_list",
@@ -55,54 +55,12 @@ CALIBRATION_METHODS = ("min-max", "percentile", "kl", "mse")
 DEFAULT_CONFIG = "sim"
 """Of commands that need no certain hardware."""
 
-_MODEL_SUFFIXES = (".onnx", ".tflite", ".json", ".params", ".pt2", ".pth", ".pt")
-
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Keeps the line breaks of descriptions and examples; leaves options room for their names."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=32, width=110)
-
-
-def existing_file(text: str) -> Path:
-    """Parse the path of a file that must exist."""
-    path = Path(text)
-    if not os.path.isfile(path):
-        raise argparse.ArgumentTypeError(f"{printable(text)}: {_why_not(path)}")
-    return path
-
-
-def _why_not(path: Path) -> str:
-    """Why a path is no file that can be read."""
-    if os.path.isdir(path):
-        return "is a directory"
-    return "is no regular file" if os.path.exists(path) else "no such file"
-
-
-def output_file(text: str) -> Path:
-    """Parse the path of a file to write, whose directory must exist."""
-    path = Path(text)
-    if os.path.isdir(path):
-        raise argparse.ArgumentTypeError(f"{text}: is a directory; name a file")
-    if not os.path.isdir(path.parent):
-        raise argparse.ArgumentTypeError(f"{text}: the directory {path.parent} does not exist")
-    return path
-
-
-def model_name(text: str) -> str:
-    """Parse a model: the path of a file that exists, or a built-in name, which the importer checks."""
-    looks_like_path = "/" in text or text.lower().endswith(_MODEL_SUFFIXES)
-    if looks_like_path and not os.path.exists(text):
-        raise argparse.ArgumentTypeError(f"{text}: no such file")
-    return text
-
-
-def model_stem(model: str) -> str:
-    """What a model is called, without folder and ending."""
-    name = os.path.basename(model)
-    ending = next((suffix for suffix in (SYMBOL_SUFFIX, *_MODEL_SUFFIXES) if name.lower().endswith(suffix)), "")
-    return name[: len(name) - len(ending)] or name
 
 
 def integer(low: int, high: int | None = None) -> Callable[[str], int]:
@@ -412,14 +370,6 @@ def add_quantization(parser: argparse.ArgumentParser) -> None:
         help="results of each operator: the bytes of the source framework; within 1 of them in fewer steps; or by shifts alone, "
         "which any target has, with weights that are rounded once more (default: %(default)s)",
     )
-
-
-def log_file(text: str) -> Path:
-    """Parse the path of a log to append to: a regular file, if it is there."""
-    path = output_file(text)
-    if path.exists() and not path.is_file():
-        raise argparse.ArgumentTypeError(f"{text}: is no regular file; a log of records is one")
-    return path
 
 
 def add_records(parser: argparse.ArgumentParser) -> None:

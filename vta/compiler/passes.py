@@ -73,7 +73,9 @@ def quantize(state: State, options: CompileOptions) -> State:
         from vta.passes.folding.fold_lookups import fold_lookups
         from vta.quantization.float.measured import with_measured_layers
         from vta.quantization.float.quantizer import quantize as quantized
+        from vta.quantization.float.skipped import check_skipped
 
+        check_skipped(graph, config)
         config = with_measured_layers(graph, state.calibration, config, hw, state.diagnostics)
         made = quantized(graph, state.calibration, config, hw)
         return replace(state, imported=keep_quantized(fold_lookups(made)), quantized=made)

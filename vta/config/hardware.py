@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from functools import cached_property
@@ -221,8 +222,14 @@ AnyConfig = HardwareConfig | str | Path
 
 
 def config_of(given: AnyConfig) -> HardwareConfig:
-    """A config as it is, or the one of a name. Raises like `HardwareConfig.named`."""
-    return given if isinstance(given, HardwareConfig) else HardwareConfig.named(given)
+    """A config as it is, or the one of a name. Raises like `HardwareConfig.named`, and `ConfigError` if it is neither."""
+    if isinstance(given, HardwareConfig):
+        return given
+    if not isinstance(given, (str, os.PathLike)):
+        raise ConfigError(
+            f"a config is a HardwareConfig, the name of a shipped one or the path of a file, not {type(given).__name__}"
+        )
+    return HardwareConfig.named(given)
 
 
 def load_config(path: str | Path) -> HardwareConfig:

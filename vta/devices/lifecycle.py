@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
 
 from vta.devices.device import DeviceState, DeviceStatus
@@ -36,6 +36,10 @@ class Lifecycle:
         self._error = ""
         self._runs = 0
         _LIVES.add(self)
+
+    def __reduce__(self) -> NoReturn:
+        """A copy in another process, or a second one here, would be of a device that it does not have."""
+        raise DeviceError(f"a {self._name} device can be neither copied nor pickled: open another where it is needed")
 
     def status(self) -> DeviceStatus:
         """See `Device.status`. Does not wait for other threads."""

@@ -16,6 +16,9 @@ __all__ = ["make_folder", "reason_of", "whole_file", "write_together", "write_wh
 _FULL = (errno.ENOSPC, errno.EDQUOT, None)
 """None is what NumPy leaves of the cause when a file takes only a part of an array."""
 
+_KEPT_OF_NAMES = 40
+"""Characters of a name in that of the file beside it, which may not be longer than the system allows."""
+
 
 @contextlib.contextmanager
 def whole_file(path: str | Path, what: str = "the file") -> Iterator[Path]:
@@ -34,7 +37,7 @@ def whole_file(path: str | Path, what: str = "the file") -> Iterator[Path]:
             yield given
         return
     target = Path(os.path.realpath(given))
-    temporary = target.with_name(f".{target.stem}.{os.urandom(6).hex()}{target.suffix}")
+    temporary = target.with_name(f".{target.stem[:_KEPT_OF_NAMES]}.{os.urandom(6).hex()}{target.suffix}")
     try:
         with writing(given, what, temporary):
             yield temporary
@@ -55,9 +58,12 @@ def _reach_the_disk(path: Path) -> None:
 
 
 def write_whole(path: str | Path, content: str | bytes, what: str = "the file") -> None:
-    """Write `content`, text as UTF-8, to `path`, which a reader never sees half written. Raises like `whole_file`."""
+    """Write `content`, text as UTF-8, to `path`, which a reader never sees half written. Raises like `whole_file`.
+
+    Names of files may have bytes that are no UTF-8; in a text they are shown as escapes.
+    """
     with whole_file(path, what) as temporary:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        temporary.write_bytes(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
 
 
 def write_together(directory: Path, contents: Mapping[str, bytes], private: Collection[str] = ()) -> None:

@@ -10,7 +10,12 @@ from typing import BinaryIO, NamedTuple
 
 from vta.errors import VTAError
 
-__all__ = ["TextLine", "text_lines"]
+__all__ = ["START_BYTES", "TextLine", "may_be_objects", "may_hold_objects", "text_lines"]
+
+START_BYTES = 4096
+"""Of a file, that tell what it is."""
+
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\f\r"))
 
 
 class TextLine(NamedTuple):
@@ -38,6 +43,21 @@ def text_lines(path: str | Path, longest: int, error: type[VTAError]) -> Iterato
                 yield _line(number, data, longest)
     except (OSError, ValueError) as problem:
         raise error(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from None
+
+
+def may_be_objects(start: bytes) -> bool:
+    """Whether a file with these first bytes may hold lines of JSON objects: they are text, or one line begins an object."""
+    start = start[:START_BYTES]
+    return not set(start).intersection(_CONTROLS) or start.startswith(b'{"') or b'\n{"' in start
+
+
+def may_hold_objects(path: str | Path) -> bool:
+    """The same of a file; of one that cannot be read it is not known, and so it may."""
+    try:
+        with open(path, "rb") as stream:
+            return may_be_objects(stream.read(START_BYTES))
+    except OSError:
+        return True
 
 
 def _lines(stream: BinaryIO, longest: int) -> Iterator[bytes]:

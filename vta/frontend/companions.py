@@ -27,9 +27,17 @@ def files_of_model(model: Path, random_weights: int | None = None) -> tuple[Path
 
 
 def _external_data(model: Path) -> tuple[Path, ...]:
+    # Most have none, and need not be taken apart to know it: a file is named by its "location".
+    if b"location" not in model.read_bytes():
+        return ()
     import onnx
+    from google.protobuf.message import DecodeError
 
-    tensors = onnx.load(str(model), load_external_data=False).graph.initializer
+    try:
+        tensors = onnx.load(str(model), load_external_data=False).graph.initializer
+    except DecodeError:
+        # Who imports it says so.
+        return ()
     named = {entry.value for tensor in tensors for entry in tensor.external_data if entry.key == "location"}
     folder = model.parent.resolve()
     inside = (model.parent / name for name in sorted(named) if (folder / name).resolve().is_relative_to(folder))

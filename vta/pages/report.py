@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,8 +52,11 @@ def write_report(
     sweep's folder. A module is run once on the cycle engine, with random inputs, unless `run` is the report of a run with its
     timeline. With `suggest` the page also shows what would help, which takes as long as `vta.explain`. With `figures`, each
     figure is written to that folder, too, as SVG and PNG. `say` puts settings into words for advice.
-    Needs the extra ``report``. Raises `PageError` without it, and a `VTAError` that names what cannot be read.
+    Needs the extra ``report``. Raises `PageError` without it, or if the page would be written over what it is about, and a
+    `VTAError` that names what cannot be read.
     """
+    if isinstance(what, (str, Path)) and os.path.exists(path) and os.path.exists(what) and os.path.samefile(what, path):
+        raise PageError(f"{path}: the page would be written over what it is about: name another file")
     page = page_of(what, run, suggest=suggest, say=say, progress=progress)
     progress("drawing")
     size = write_page(page, path)

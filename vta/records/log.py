@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
 from vta.files.atomic_file import reason_of
-from vta.files.text_lines import TextLine, text_lines
+from vta.files.text_lines import START_BYTES, TextLine, may_be_objects, may_hold_objects, text_lines
 from vta.records.measurement import Measured, Measurement
 from vta.records.objective import FEWEST_CYCLES, Objective
 from vta.records.record import Record, RegionPlace
@@ -148,8 +148,15 @@ def _is_pickled(text: str) -> bool:
 
 
 def read_log(path: str | Path) -> list[Line]:
-    """Read all lines of a log. Raises `TuningError` if the file cannot be read, or is no regular file."""
-    return [_line(path, line) for line in text_lines(path, _LONGEST_LINE, TuningError)]
+    """Read all lines of a log. Raises `TuningError` if the file cannot be read, or is none: a model, say, or no regular file."""
+    lines = [_line(path, line) for line in text_lines(path, _LONGEST_LINE, TuningError)]
+    if not any(line.record for line in lines) and not may_hold_objects(path):
+        raise _no_log(path)
+    return lines
+
+
+def _no_log(path: str | Path) -> TuningError:
+    return TuningError(f"{path}: it is no log of records: what it holds is not text")
 
 
 def _line(path: str | Path, given: TextLine) -> Line:
@@ -255,6 +262,8 @@ class RecordLog:
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise TuningError(f"{self.path}: it is no regular file: a log of records is one")
+            if not may_be_objects(os.pread(handle, START_BYTES, 0)):
+                raise _no_log(self.path)
             fcntl.flock(handle, fcntl.LOCK_EX)
             size = os.fstat(handle).st_size
             if size and os.pread(handle, 1, size - 1) != b"\n":

@@ -79,8 +79,9 @@ class CompiledModule:
     def _summary(self) -> str:
         places = [placement.where for placement in self.placements]
         macs = sum(record.macs for region in self.regions for record in region.operators)
+        plural = "" if len(self.regions) == 1 else "s"
         return (
-            f"{len(self.regions)} regions, {places.count('vta')} operators on VTA and {places.count('host')} on the host, "
+            f"{len(self.regions)} region{plural}, {places.count('vta')} operators on VTA and {places.count('host')} on the host, "
             f"{macs:,} of {self.total_macs:,} multiply-accumulates on VTA"
         )
 

@@ -17,7 +17,24 @@ from vta.runtime.evaluation.dataset import Dataset, Preprocessing, load_dataset,
 from vta.sweep.points import Design
 from vta.sweep.spec import Net, Spec
 
-__all__ = ["Errors"]
+__all__ = ["Errors", "check_samples"]
+
+
+def check_samples(spec: Spec) -> None:
+    """Raise `SweepError` where accuracy is wanted and no network has samples, and `UsageError` where they cannot be read.
+
+    It is computed when all points are done: too late for who waited for them.
+    """
+    if not _is_asked(spec):
+        return
+    files = [net.samples for net in spec.nets if net.samples is not None]
+    if not files:
+        raise SweepError(_NO_SAMPLES)
+    for file in files:
+        load_dataset(file, limit=1)
+
+
+_NO_SAMPLES = "accuracy needs a network with samples: a file with the arrays x and y, see the documentation of eval"
 
 
 class Errors:
@@ -32,13 +49,11 @@ class Errors:
 
         Nothing wrong counts as half a sample. Raises `SweepError` if no network has samples.
         """
-        if "accuracy" not in (*self._spec.pareto, *self._spec.objective):
+        if not _is_asked(self._spec):
             return 0.0
         nets = [work for work in design.works(self._spec.works) if isinstance(work, Net) and work.samples is not None]
         if not nets:
-            raise SweepError(
-                "accuracy needs a network with samples: a file with the arrays x and y, see the documentation of eval"
-            )
+            raise SweepError(_NO_SAMPLES)
         weights = [self._spec.weights.get(net.name, 1.0) for net in nets]
         return float(np.average([self._error(net, design.hw) for net in nets], weights=weights))
 
@@ -49,6 +64,10 @@ class Errors:
             graph, _ = lower_model(load_model(net.model), hw, quantize=QuantizeConfig(requantize=net.requantize))
             self._known[key] = _share_wrong(graph, load_dataset(net.samples))
         return self._known[key]
+
+
+def _is_asked(spec: Spec) -> bool:
+    return "accuracy" in (*spec.pareto, *spec.objective)
 
 
 def _share_wrong(graph: Graph, data: Dataset) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,6 +14,8 @@ from vta.files.atomic_file import make_folder, write_whole
 from vta.files.json_file import parse_json
 from vta.files.user_file import read_text
 from vta.support.dataclass import dataclass
+from vta.support.folder_lock import alone_in
+from vta.sweep.accuracy import check_samples
 from vta.sweep.evaluate import Job
 from vta.sweep.neighbors import best_lines, led_by
 from vta.sweep.points import Design, Illegal, Point, expand, points_of
@@ -20,7 +23,7 @@ from vta.sweep.spec import Spec
 from vta.sweep.table import Row, Status, Table
 from vta.sweep.workplace import LocalWorkplace, Workplace
 
-__all__ = ["Session", "SweepResult", "Watcher", "begin", "run_sweep"]
+__all__ = ["Session", "SweepResult", "Watcher", "begin", "run_sweep", "working_in"]
 
 Watcher = Callable[[Row, int, int], None]
 """Told each new row, how many points are done, and how many there are."""
@@ -134,7 +137,8 @@ def run_sweep(
     points = points_of(designs, spec.works)
     begin(spec, spec.identity(), folder, resume)
     table = folder / "sweep.csv"
-    with Session(spec, table, points, workplace or LocalWorkplace(jobs), len(points), watch) as session:
+    place = workplace or LocalWorkplace(jobs)
+    with working_in(folder), Session(spec, table, points, place, len(points), watch) as session:
         session.run(points, spec.trials, spec.hints)
         session.finish()
     rows = tuple(session.rows[point.number] for point in points)
@@ -144,8 +148,9 @@ def run_sweep(
 def begin(spec: Spec, identity: dict[str, Any], folder: Path, resume: bool) -> None:
     """Make the folder of a sweep that is told from others by `identity`, or check that it is that of the same one.
 
-    Raises `SweepError` if it is not, or if there is one and `resume` is not given.
+    Raises `SweepError` if it is not, if there is one and `resume` is not given, or if accuracy is wanted without samples.
     """
+    check_samples(spec)
     make_folder(folder)
     if spec.trials:
         make_folder(folder / "records")
@@ -157,10 +162,21 @@ def begin(spec: Spec, identity: dict[str, Any], folder: Path, resume: bool) -> N
     write_whole(known, json.dumps(identity, indent=2) + "\n", "the description of the sweep")
 
 
+@contextmanager
+def working_in(folder: Path) -> Iterator[None]:
+    """Work in the folder of a sweep. Raises `SweepError` if another process does: both would run and write the same points."""
+    with ExitStack() as entered:
+        try:
+            entered.enter_context(alone_in(folder, wait=False))
+        except BlockingIOError:
+            raise SweepError(f"{folder}: another process runs this sweep; wait for it, or name another directory") from None
+        yield
+
+
 def _check_same(known: Any, identity: dict[str, Any], path: Path) -> None:
     if not isinstance(known, dict):
         raise SweepError(f"{path}: a JSON object is needed, not {type(known).__name__}")
-    for key in dict.fromkeys((*identity, "search")):
+    for key in dict.fromkeys((*identity, *known)):
         value = identity.get(key)
         if known.get(key) != value:
             raise SweepError(

@@ -15,10 +15,11 @@ from vta.boards.description import Board, load_board
 from vta.boards.files import BOARD_PREFIX, find_board
 from vta.config.hardware import CONFIG_KEYS, HardwareConfig
 from vta.config.technology import Technology, load_technology
-from vta.errors import ConfigError, SweepError, TuningError
+from vta.errors import ConfigError, ImportModelError, SweepError, TuningError
 from vta.files.json_file import parse_json
 from vta.files.user_file import read_text
 from vta.files.yaml_file import parse_yaml
+from vta.frontend.companions import files_of_model
 from vta.quantization.config import REQUANTIZATIONS
 from vta.support.dataclass import dataclass
 from vta.support.shorten import printable, shown
@@ -136,7 +137,7 @@ class Spec:
             "base": dict(self.base),
             "config": {key: list(values) for key, values in self.config.items()},
             "timing": {key: list(values) for key, values in self.timing.items()},
-            "nets": [[net.name, _digest(net.model)] for net in self.nets],
+            "nets": [[net.name, _digest(net)] for net in self.nets],
             "workloads": list(self.workloads),
             "tuner": self.tuner,
             "trials": self.trials,
@@ -148,9 +149,17 @@ class Spec:
         }
 
 
-def _digest(model: str) -> str:
-    """Of a model's file, wherever it lies; empty for a built-in network."""
-    return sha256(Path(model).read_bytes()).hexdigest() if os.path.isfile(model) else ""
+def _digest(net: Net) -> str:
+    """Of a model's files, wherever they lie; empty for a built-in network."""
+    if not os.path.isfile(net.model):
+        return ""
+    try:
+        files = files_of_model(Path(net.model), net.random_weights)
+    except ImportModelError:
+        # Its points say what is missing.
+        files = (Path(net.model),)
+    digests = [sha256(file.read_bytes()).hexdigest() for file in files]
+    return digests[0] if len(digests) == 1 else sha256(" ".join(digests).encode()).hexdigest()
 
 
 def load_spec(path: Path, most_points: int | None = _MOST_POINTS) -> Spec:

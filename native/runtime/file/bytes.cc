@@ -49,7 +49,9 @@ std::vector<uint8_t> read_file(const std::string& path, uint64_t most) {
 }
 
 void write_file(const std::string& path, const std::vector<uint8_t>& content) {
-  const std::string beside = path + ".part" + std::to_string(getpid());
+  // Of the name only so much that the other one is not too long for the system.
+  const size_t slash = path.rfind('/'), start = slash == std::string::npos ? 0 : slash + 1;
+  const std::string beside = path.substr(0, start + 40) + ".part" + std::to_string(getpid());
   {
     const Handle file{open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
     if (file.number < 0) fail(path, "written");

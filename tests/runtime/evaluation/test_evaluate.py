@@ -43,6 +43,14 @@ def test_all_three_are_counted(hardware, module_builder):
     assert calls[-1] == ("device", COUNT, COUNT)
 
 
+def test_samples_may_be_a_file(hardware, module_builder, tmp_path):
+    np.savez(tmp_path / "labelled.npz", x=samples().x, y=samples().y)
+    with Module(module_builder(inputs=1), SimDevice(hardware())) as module:
+        results = [evaluate_top1(module, data, Preprocessing("NHWC")) for data in (samples(), tmp_path / "labelled.npz")]
+    assert results[0].top1 == results[1].top1
+    np.testing.assert_array_equal(results[0].predictions, results[1].predictions)
+
+
 def test_cycles_of_all_device_runs_are_added(hardware, module_builder):
     with Module(module_builder(inputs=1), SimDevice(hardware())) as module:
         assert evaluate_top1(module, samples(), Preprocessing("NHWC")).cycles is None

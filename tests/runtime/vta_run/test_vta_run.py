@@ -44,6 +44,39 @@ def test_it_gives_the_bytes_of_python(vta_run, artifact, demo_compiled, tmp_path
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), wanted[0])
 
 
+def test_paths_hold_any_character(vta_run, artifact, tmp_path):
+    image, folder = artifact.with_name("image.npy"), tmp_path / "a=b"
+    folder.mkdir()
+    (folder / "x=1.npy").write_bytes(image.read_bytes())
+    for words in ("{}", "image={}"):
+        assert vta_run(artifact, "--input", words.format(folder / "x=1.npy"))[0] == 0
+    longest = tmp_path / ("n" * 251 + ".npz")
+    assert vta_run(artifact, "--input", image, "--output", longest)[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a=b", longest.name]
+
+
+def test_what_is_read_is_not_written_over(vta_run, artifact, tmp_path):
+    image, link, network = tmp_path / "image.npy", tmp_path / "link.npy", tmp_path / "net.npz"
+    image.write_bytes(artifact.with_name("image.npy").read_bytes())
+    link.symlink_to(image)
+    network.write_bytes(artifact.read_bytes())
+    for output in (image, link, network):
+        status, _, complaint = vta_run(network, "--input", image, "--output", output)
+        assert (status, "would write over what is read; name another file" in complaint) == (2, True)
+    assert image.read_bytes() == artifact.with_name("image.npy").read_bytes()
+    assert network.read_bytes() == artifact.read_bytes()
+
+
+def test_names_of_inputs_hold_any_character(vta_run, tmp_path):
+    inputs = [graph_input(name, (2,), "float32") for name in ("a", "a=b")]
+    host_network(Graph(tuple(inputs), (call("subtract", inputs, "left"),)), tmp_path / "net.vta")
+    for name, value in (("one", 1), ("two", 2)):
+        np.save(tmp_path / f"{name}.npy", np.full(2, value, np.float32))
+    given = ("--input", f"a={tmp_path}/one.npy", "--input", f"a=b={tmp_path}/two.npy", "--output", tmp_path / "out.npy")
+    assert vta_run(tmp_path / "net.vta", *given)[0] == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), [-1, -1])
+
+
 def host_network(graph, path):
     module = CompiledModule(graph, BASELINE, (), (), 0)
     save(replace(module, host=build_host_library(module, host_target())), path)

@@ -104,11 +104,8 @@ def _best(records: list[Record], options: argparse.Namespace) -> list[Record]:
 def _kept_out(action: str, record: Record) -> str:
     """Why an action leaves a record out; empty if it does not."""
     from vta.autotune.usable import knob_problem, record_problem
-    from vta.records.host.timed_again import AUTO_WORKLOAD
     from vta.records.workload import TASK_NAMES
 
-    if action == "distill" and record.workload.name == AUTO_WORKLOAD:
-        return f"the trial failed with error {record.error}" if record.error else ""
     if action == "distill":
         return record_problem(record)
     # The best of records is one that can be used, where that can be told.

@@ -21,7 +21,7 @@ from vta.cli.options import (
     integer,
     log_file,
     objective_of,
-    output_file,
+    picture_file,
     target_list,
 )
 from vta.cli.running.remote import add_tracker, security_of
@@ -121,7 +121,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-transfer", action="store_true", help="learn each task from nothing")
     group.add_argument("--workload", metavar="ID", help="tune only this task: its number or name in --list")
     group.add_argument("--list", action="store_true", help="print the tasks and end")
-    group.add_argument("--plot", type=output_file, metavar="FILE.png", help="draw the best cost so far against the trials")
+    group.add_argument("--plot", type=picture_file, metavar="FILE.png", help="draw the best cost so far against the trials")
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -16,6 +16,9 @@ __all__ = ["STANDARD_OUTPUT", "silence_output", "standard_streams"]
 STANDARD_OUTPUT = "standard output"
 """What errors call it."""
 
+_PLAIN_LINES = str.maketrans(dict.fromkeys("━─", "-") | dict.fromkeys("┃│", "|") | dict.fromkeys("┏┳┓┡╇┩└┴┘┌┬┐├┼┤", "+"))
+"""The lines around tables in characters that every encoding has."""
+
 
 class _Output:
     """Standard output: a full disk behind it raises `WriteError`, which names it."""
@@ -26,7 +29,18 @@ class _Output:
 
     def write(self, text: str) -> int:
         with self._told():
-            return self._stream.write(text)
+            return self._stream.write(self._writable(text))
+
+    def _writable(self, text: str) -> str:
+        """The text in what the stream's encoding has: plain lines around tables, and escapes for other characters."""
+        if text.isascii():
+            return text
+        encoding = self._stream.encoding or "utf-8"
+        try:
+            text.encode(encoding)
+        except UnicodeEncodeError:
+            return text.translate(_PLAIN_LINES).encode(encoding, "backslashreplace").decode(encoding)
+        return text
 
     def flush(self) -> None:
         # Some who write pass over the error.
@@ -53,7 +67,7 @@ class _Remarks(_Output):
 
     def write(self, text: str) -> int:
         with contextlib.suppress(OSError):
-            return self._stream.write(text)
+            return self._stream.write(self._writable(text))
         return 0
 
     def flush(self) -> None:

@@ -8,7 +8,7 @@ import time
 import grpc
 
 from vta.errors import RemoteError, UsageError, VTAError
-from vta.rpc.client.session import DeviceDescription, Session, describe
+from vta.rpc.client.session import DeviceDescription, Session, describe, held_here
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.address import Address, parse_address
 from vta.rpc.wire.calls import Peer, explain
@@ -59,7 +59,10 @@ def lease(
         try:
             grant = _wait_for_grant(peer, key, priority, deadline)
         except VTAError as error:
-            raise error if trouble is None else RemoteError(f"{error}; before that: {trouble}") from None
+            if trouble is None and not isinstance(error, RemoteError):
+                raise
+            more = held_here() if trouble is None else f"; before that: {trouble}"
+            raise RemoteError(f"{error}{more}", parameters=error.parameters) from None
         server = _granted(peer, grant)
         try:
             return _opened(server, grant.ticket, session_seconds, limits)
@@ -76,7 +79,11 @@ def connect(
     server: str | Address, session_seconds: float = 0.0, security: Security | None = None, limits: Limits | None = None
 ) -> Session:
     """Open a session on a server that has no tracker. Raises `RemoteError` if it does not answer, or is busy."""
-    return Session(_peer("server", server, security), "", session_seconds, limits)
+    peer = _peer("server", server, security)
+    try:
+        return Session(peer, "", session_seconds, limits)
+    except RemoteError as error:
+        raise RemoteError(f"{error}{held_here(peer.address)}", parameters=error.parameters) from None
 
 
 def query(tracker: str | Address, security: Security | None = None) -> Queue:

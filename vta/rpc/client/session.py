@@ -7,12 +7,14 @@ import json
 import os
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
+from weakref import WeakSet
 
 import grpc
 
@@ -28,6 +30,7 @@ from vta.rpc.client.remote_code import RemoteCode
 from vta.rpc.client.remote_module import RemoteModule
 from vta.rpc.client.replies import gpu_from_reply
 from vta.rpc.wire import vta_rpc_pb2 as pb
+from vta.rpc.wire.address import Address
 from vta.rpc.wire.calls import Peer, explain
 from vta.rpc.wire.channel import open_channel
 from vta.rpc.wire.limits import CHUNK_BYTES, KEY_CHARACTERS, Limits
@@ -37,9 +40,12 @@ from vta.runtime.compiled_module import CompiledModule, load, save
 from vta.support.dataclass import dataclass
 from vta.support.shorten import printable
 
-__all__ = ["DeviceDescription", "Session"]
+__all__ = ["DeviceDescription", "Session", "held_here"]
 
 _GRACE_SECONDS = 30.0
+
+_OPEN: WeakSet[Session] = WeakSet()
+"""Those of this process, and some that have been closed."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class DeviceDescription:
 
 
 class Session:
-    """A device that is ours until `close`, the end of a ``with``, or the loss of the session.
+    """A device that is ours until `close`, the end of a ``with``, the loss of the session, or while anything refers to it.
 
     Threads may share a session: its calls take turns, so that none spends its time limit on waiting for another.
     """
@@ -79,6 +85,14 @@ class Session:
         except BaseException:
             self._channel.close()
             raise
+        # The beats would hold the device for a name that a notebook has given to something else.
+        self._left = weakref.finalize(self, _let_go, self._lease, self._channel, self._process)
+        self._left.atexit = False
+        _OPEN.add(self)
+
+    def __reduce__(self) -> NoReturn:
+        """Raises `RemoteError`: a copy would not have the device."""
+        raise RemoteError("a session can be neither copied nor pickled: open another where it is needed")
 
     def __enter__(self) -> Session:
         return self
@@ -93,9 +107,15 @@ class Session:
     def close(self) -> None:
         """Give the device back; closing again does nothing. A call of another thread fails."""
         self._closed = True
+        self._left.detach()
         if self._process == os.getpid():
             self._lease.close()
             self._channel.close()
+
+    @property
+    def opened_here(self) -> bool:
+        """Whether this process opened it, and not the one that it was forked from."""
+        return self._process == os.getpid()
 
     @property
     def closed(self) -> bool:
@@ -293,3 +313,21 @@ def _upload_parts(path: Path, header: pb.UploadHeader) -> Iterator[pb.UploadPart
         yield pb.UploadPart(header=header)
         while data := stream.read(CHUNK_BYTES):
             yield pb.UploadPart(data=data)
+
+
+def held_here(wanted: Address | None = None) -> str:
+    """Words for the sessions that this process has open, with a server or any; empty if there are none."""
+    here = [session for session in list(_OPEN) if not session.closed and session.lost is None and session.opened_here]
+    held = sorted({str(session.peer) for session in here if wanted in (None, session.peer.address)})
+    return f"; this process has a session open with {', '.join(held)}" if held else ""
+
+
+def _let_go(lease: Lease, channel: grpc.Channel, process: int) -> None:
+    """End the session of an object that is gone. Not here, which may be any thread, even that which hears of the end."""
+    if process == os.getpid():
+        threading.Thread(target=_end, args=(lease, channel), name="vta-session-end", daemon=True).start()
+
+
+def _end(lease: Lease, channel: grpc.Channel) -> None:
+    lease.close()
+    channel.close()

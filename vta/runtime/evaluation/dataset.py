@@ -47,6 +47,10 @@ class Dataset:
     y: NDArray[np.int64]
     """Shape (n,)."""
 
+    def __repr__(self) -> str:
+        shape = list(self.x.shape[1:])
+        return f"Dataset: {len(self.y)} samples, {self.x.dtype}{shape}, of {len(np.unique(self.y))} classes"
+
 
 def load_dataset(path: str | Path, limit: int | None = None) -> Dataset:
     """Read the arrays `x` and `y` of an `.npz` file, the first `limit` samples of it.

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from vta.ir.arithmetic.decibels import decibels
 from vta.ir.graph import Graph
 from vta.runtime.compare import differing
 from vta.runtime.evaluation.compute import compute_exactly, compute_widely, is_worth_compiling
-from vta.runtime.evaluation.dataset import Dataset, Preprocessing, input_samples
+from vta.runtime.evaluation.dataset import Dataset, Preprocessing, input_samples, load_dataset
 from vta.runtime.evaluation.forked_outputs import ForkedOutputs
 from vta.runtime.evaluation.trained import TrainedPass
 from vta.runtime.loaded_module import LoadedModule
@@ -91,25 +92,27 @@ class Evaluation:
 
 def evaluate_top1(
     module: LoadedModule,
-    data: Dataset,
+    data: Dataset | str | Path,
     options: Preprocessing | None = None,
     float_graph: Graph | None = None,
     progress: Progress | None = None,
     trained_pass: TrainedPass | None = None,
 ) -> Evaluation:
-    """Evaluate `module`, the integer graph that it was compiled from, and `float_graph`, on all samples of `data`.
+    """Evaluate `module`, the integer graph that it was compiled from, and `float_graph`, on all samples of `data`,
+    or of the file at that path.
 
     `trained_pass` is that of `float_graph` on the same samples, if it has begun already.
     Raises `UsageError` if the samples do not fit the network's input.
     """
     options = options or Preprocessing()
-    stages = _Stages(len(data.y), progress)
-    inputs = input_samples(module.compiled.graph, data, options)
+    given = data if isinstance(data, Dataset) else load_dataset(data)
+    stages = _Stages(len(given.y), progress)
+    inputs = input_samples(module.compiled.graph, given, options)
 
     def compute_trained() -> list[NDArray[Any]]:
         if float_graph is None:
             return []
-        float_inputs = input_samples(float_graph, data, options)
+        float_inputs = input_samples(float_graph, given, options)
         return stages.run("float", lambda tick: compute_widely(float_graph, float_inputs, tick))
 
     trained = compute_trained() if trained_pass is None else []
@@ -124,9 +127,9 @@ def evaluate_top1(
             trained, seconds = found
             stages.finish("float", trained, seconds)
     mismatches = _differing_samples(expected, list(batches.outputs))
-    share = {stage: float(np.mean(classes == data.y)) for stage, classes in stages.classes.items()}
+    share = {stage: float(np.mean(classes == given.y)) for stage, classes in stages.classes.items()}
     return Evaluation(
-        n=len(data.y),
+        n=len(given.y),
         top1=Top1(share.get("float"), share["interpreter"], share["device"]),
         bit_exact=not len(mismatches),
         mismatches=tuple(mismatches.tolist()),

@@ -41,9 +41,17 @@ class Outputs(tuple[Array, ...]):
             raise KeyError(f"no output {key!r}; there are {', '.join(self.names)}")
         return super().__getitem__(self.names.index(key))
 
+    def __contains__(self, key: object, /) -> bool:
+        """Whether there is an output of a name, or an array is one of the outputs."""
+        return key in self.names if isinstance(key, str) else any(array is key for array in self)
+
     def items(self) -> Iterator[tuple[str, Array]]:
         """Names and arrays, in order."""
         return zip(self.names, self, strict=True)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """What a notebook completes in brackets."""
+        return list(self.names)
 
     def table(self) -> Table:
         """Name, type and shape of each."""

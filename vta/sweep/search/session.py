@@ -25,7 +25,7 @@ from vta.sweep.ranking import entry_of
 from vta.sweep.search.hypervolume import hypervolume_of
 from vta.sweep.search.optimizer import Optimizer
 from vta.sweep.search.space import DesignSpace, SpacePoints
-from vta.sweep.session import Session, SweepResult, Watcher, begin
+from vta.sweep.session import Session, SweepResult, Watcher, begin, working_in
 from vta.sweep.spec import Spec
 from vta.sweep.table import Row, Status, row_of
 from vta.sweep.workplace import LocalWorkplace, Workplace
@@ -88,7 +88,7 @@ def run_search(
     begin(spec, {**spec.identity(), "search": True}, folder, resume)
     workplace = workplace or LocalWorkplace(jobs)
     table = folder / ("untuned.csv" if spec.trials else "sweep.csv")
-    with Session(spec, table, points, workplace, evaluations * len(spec.works), watch) as session:
+    with working_in(folder), Session(spec, table, points, workplace, evaluations * len(spec.works), watch) as session:
         search = _Search(spec, space, points, session, optimizer)
         search.run(evaluations)
         session.finish()

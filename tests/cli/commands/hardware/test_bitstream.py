@@ -16,6 +16,7 @@ from vta.bitstream.clock.estimate import KnownClock
 from vta.bitstream.report import Resources
 from vta.boards.files import shipped_boards
 from vta.cli.main import main
+from vta.support.folder_lock import alone_in
 
 TIMING = {"burst_beats": 16, "queue_depth": 64, "load_fifo": 32, "acc_fifo": 16, "fetch_fifo": 16}
 
@@ -131,6 +132,15 @@ def test_a_board_file_with_a_mistake_leaves_nothing(tmp_path, capsys, field, val
     assert not where.exists()
 
 
+def test_one_process_at_a_time_builds_in_a_folder(flow, tmp_path, capsys):
+    (tmp_path / "build").mkdir()
+    with alone_in(tmp_path / "build", wait=False):
+        assert build(tmp_path) == 1
+    assert "build: another process builds there; wait for it, or name another folder" in capsys.readouterr().err
+    assert not list((tmp_path / "build").iterdir())
+    assert build(tmp_path) == 0
+
+
 def test_a_build_is_kept_as_a_report(flow, tmp_path, capsys):
     assert build(tmp_path) == 0
     (file,) = (tmp_path / "build").glob("*.bit")
@@ -140,6 +150,11 @@ def test_a_build_is_kept_as_a_report(flow, tmp_path, capsys):
     result = json.loads(capsys.readouterr().out)
     assert (result["file"], result["fmax_mhz"], result["wanted_mhz"]) == (str(report), 30.0, 25.0)
     assert read_build_report(report).resources == Resources(7, 5, 1, 3)
+    description = tmp_path / "build" / "package.json"
+    before = description.read_bytes()
+    assert main(["bitstream", "record", str(file), "-o", str(description)]) == 2
+    assert "is the description of the bitstream" in capsys.readouterr().err
+    assert description.read_bytes() == before
     file.write_text("other bits")
     assert main(["bitstream", "record", str(file), "-o", str(tmp_path / "other.json")]) == 1
     assert "damaged, or another file" in capsys.readouterr().err

@@ -220,10 +220,14 @@ def _clocks(fit: CoreFit) -> tuple[str, str]:
 
 def _record(options: argparse.Namespace) -> None:
     from vta.bitstream.clock.build_report import report_of
+    from vta.boards.bit_file import package_path
     from vta.boards.package import check_package
+    from vta.errors import UsageError
     from vta.files.atomic_file import write_whole
 
     output = Output(options.json)
+    if options.output.exists() and options.output.samefile(package_path(options.file)):
+        raise UsageError(f"{options.output}: is the description of the bitstream, which the driver needs; name another file")
     report = report_of(check_package(options.file))
     write_whole(options.output, json.dumps(report.to_json(), indent=2) + "\n", "the report of the build")
     output.line(f"{options.output}: {report.name}, {report.fmax_mhz:g} MHz")

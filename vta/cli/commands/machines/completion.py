@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from vta.cli.options import HelpFormatter, add_debug, existing_file, log_file, model_name, output_file
+from vta.cli.options import HelpFormatter, add_debug, existing_file, log_file, model_name, output_file, picture_file
 
 __all__ = ["register"]
 
 SHELLS = ("bash", "zsh", "fish")
-_PATHS = (existing_file, log_file, model_name, output_file, Path)
+_PATHS = (existing_file, log_file, model_name, output_file, picture_file, Path)
 """Types of arguments that are names of files."""
 
 _DESCRIPTION = """\
