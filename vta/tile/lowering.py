@@ -409,7 +409,7 @@ def _mostly_zero(blocks: NDArray[np.int8]) -> bool:
     """Whether so many blocks of weights are zero that leaving out their products is worth a micro-op for each other block."""
     enough = 7 * math.prod(blocks.shape[:4])
     # One row of each block settles it for most weights.
-    return np.count_nonzero(blocks[..., 0, :].any(axis=4)) * 8 <= enough and len(kept_blocks(blocks)) * 8 <= enough
+    return int(np.count_nonzero(blocks[..., 0, :].any(axis=4))) * 8 <= enough and len(kept_blocks(blocks)) * 8 <= enough
 
 
 def _int8_parts(weights: Array) -> list[NDArray[np.int8]]:
