@@ -1,8 +1,9 @@
-// Weights in steps: how far off they are at a scale, and rounded.
+// Weights in steps: how far off they are at a scale, rounded, and how large they are together.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 
 #include "vta_calibration.h"
 
@@ -12,6 +13,8 @@ namespace {
 // of additions is part of the result.
 constexpr int64_t kSums = 16;
 constexpr float kLargest = 127.0F;
+// Magnitudes whose sum fits 32 bits.
+constexpr int64_t kAtOnce = 1 << 20;
 
 struct Errors {
   const float* weights;
@@ -69,6 +72,27 @@ inline __attribute__((always_inline)) void round_rows(const Rounding<Weight>& gi
   }
 }
 
+struct Magnitudes {
+  const int8_t* weights;
+  int64_t rows;
+  int64_t values;
+  int64_t* sums;
+};
+
+inline __attribute__((always_inline)) void add_magnitudes(const Magnitudes& given) {
+  const int8_t* row = given.weights;
+  for (int64_t at = 0; at < given.rows; ++at, row += given.values) {
+    int64_t total = 0;
+    for (int64_t first = 0; first < given.values; first += kAtOnce) {
+      const int64_t end = std::min(first + kAtOnce, given.values);
+      int32_t sum = 0;
+      for (int64_t i = first; i < end; ++i) sum += std::abs(static_cast<int32_t>(row[i]));
+      total += sum;
+    }
+    given.sums[at] = total;
+  }
+}
+
 #if defined(__x86_64__)
 #if defined(__clang__)
 #define VTA_WIDE __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
@@ -79,6 +103,8 @@ inline __attribute__((always_inline)) void round_rows(const Rounding<Weight>& gi
 
 VTA_WIDE void errors_avx512(const Errors& given) { find_errors(given); }
 VTA_NARROW void errors_avx2(const Errors& given) { find_errors(given); }
+VTA_WIDE void magnitudes_avx512(const Magnitudes& given) { add_magnitudes(given); }
+VTA_NARROW void magnitudes_avx2(const Magnitudes& given) { add_magnitudes(given); }
 template <typename Weight>
 VTA_WIDE void round_avx512(const Rounding<Weight>& given) {
   round_rows(given);
@@ -117,4 +143,13 @@ void vta_round_floats(const float* weights, const double* scales, int64_t rows, 
 
 void vta_round_doubles(const double* weights, const double* scales, int64_t rows, int64_t values, int8_t* rounded) {
   round_by_processor<double>({weights, scales, rows, values, rounded});
+}
+
+void vta_magnitude_sums(const int8_t* weights, int64_t rows, int64_t values, int64_t* sums) {
+  const Magnitudes given{weights, rows, values, sums};
+#if defined(__x86_64__)
+  if (has_avx512()) return magnitudes_avx512(given);
+  if (__builtin_cpu_supports("avx2")) return magnitudes_avx2(given);
+#endif
+  add_magnitudes(given);
 }

@@ -115,6 +115,9 @@ void vta_weight_errors(const float *weights, const float *scales, int64_t rows, 
 void vta_round_floats(const float *weights, const double *scales, int64_t rows, int64_t values, int8_t *rounded);
 void vta_round_doubles(const double *weights, const double *scales, int64_t rows, int64_t values, int8_t *rounded);
 
+/* The sum of the magnitudes of each of `rows` rows of `values` weights. */
+void vta_magnitude_sums(const int8_t *weights, int64_t rows, int64_t values, int64_t *sums);
+
 /* Weights of layers in steps, and what they are rounded by. */
 typedef struct {
   const double *levels; /* groups * outputs * values */

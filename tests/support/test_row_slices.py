@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vta.ir.arithmetic.magnitude_sums import magnitude_sums
 from vta.quantization.float.scales import nearest_levels, plain_kernel_scales, quantized_weight
-from vta.support.row_slices import magnitude_sums, row_slices
+from vta.support.row_slices import row_slices
 
 SHAPES = st.one_of(
     st.tuples(st.integers(1, 40), st.integers(1, 9), st.integers(1, 3)),

@@ -46,7 +46,8 @@ def packed_constant(
     if weights.ndim != 6 or weights.size != value.size or not value.flags.c_contiguous or not np.may_share_memory(weights, value):
         return None
     start, end = _address(value), _address(value) + value.nbytes
-    boxes = [_box(data, at, weights) for data, at in places if data.ndim == 6 and start <= _address(data) < end]
+    views = ((data, at) for data, at in places if data.base is weights.base and data.ndim == 6)
+    boxes = [_box(data, at, weights) for data, at in views if start <= _address(data) < end]
     held = np.zeros(weights.shape[:4], np.int64)
     for _, *box in boxes:
         held[_slices(box)] += 1
