@@ -121,6 +121,6 @@ def _largest_sums(terms: tuple[GemmTerm, ...], channels: int) -> NDArray[np.int6
 
 def _output_sums(weights: NDArray[np.int8], taps: int) -> NDArray[np.int64]:
     """The sum of the magnitudes of the weights of each output channel."""
-    lanes = 5 if taps > 1 else 4
-    others = [axis for axis in range(1, 6) if axis != lanes]
-    return magnitude_sums(weights.transpose(0, lanes, *others).reshape(len(weights) * weights.shape[lanes], -1))
+    out, inp = (5, 4) if taps > 1 else (4, 5)
+    # In this order weights that are a view of the network's lie as they do there.
+    return magnitude_sums(weights.transpose(0, out, 1, inp, 2, 3).reshape(len(weights) * weights.shape[out], -1))
