@@ -84,7 +84,8 @@ def _written_large(
         sums[name] = zlib.crc32(members[name])
 
     # Writing takes about as long as all sums together.
-    on_cores(_call, [*([write] if places else []), *meanwhile, *(partial(find, name) for name in places)])
+    work: list[Callable[[], object]] = [*([write] if places else []), *meanwhile, *(partial(find, name) for name in places)]
+    on_cores(_call, work)
     if places:
         stream.seek(0)
     return sums
