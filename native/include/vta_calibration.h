@@ -107,6 +107,17 @@ void vta_moments_covariance(const vta_moments *moments, const double *means, int
 void vta_order_covariance(const double *covariance, const double *own, const int64_t *order, int64_t values, double share,
                           double *ordered);
 
+/* The squared error of each of `rows` rows of `values` weights, were they rounded to whole numbers within +-127 of its scale, halves
+   to even. Of a weight it is found in float, and added up in double. */
+void vta_weight_errors(const float *weights, const float *scales, int64_t rows, int64_t values, double *errors);
+
+/* Rounds rows of weights to the nearest whole numbers within +-127 of the scale of each, halves up. */
+void vta_round_floats(const float *weights, const double *scales, int64_t rows, int64_t values, int8_t *rounded);
+void vta_round_doubles(const double *weights, const double *scales, int64_t rows, int64_t values, int8_t *rounded);
+
+/* The sum of the magnitudes of each of `rows` rows of `values` weights. */
+void vta_magnitude_sums(const int8_t *weights, int64_t rows, int64_t values, int64_t *sums);
+
 /* Weights of layers in steps, and what they are rounded by. */
 typedef struct {
   const double *levels; /* groups * outputs * values */

@@ -46,3 +46,40 @@ def test_what_takes_more_than_the_plain_layout(members, monkeypatch):
     monkeypatch.setattr(stored_zip, "_MOST_BYTES", 12)
     monkeypatch.setattr(stored_zip, "_MOST_MEMBERS", 4)
     assert written(members) == by_library(members)
+
+
+LARGE = {"a": b"small", "b": bytes(range(256)) * 40, "c": bytearray(4), "d": b"x" * 9000, "e": b"end"}
+
+
+@pytest.mark.parametrize("seekable", [True, False])
+def test_large_members_are_written_while_other_work_is_done(seekable, monkeypatch):
+    monkeypatch.setattr(stored_zip, "_LARGE", 8000)
+    members, stream = dict(LARGE), io.BytesIO()
+    members["c"] = bytearray(4)
+
+    def fill():
+        members["c"][:] = b"done"
+
+    target = stream if seekable else Unseekable(stream)
+    write_stored(target, members, [fill, lambda: None])
+    assert stream.getvalue() == by_library({**LARGE, "c": b"done"})
+
+
+class Unseekable:
+    """A pipe."""
+
+    def __init__(self, stream):
+        self.write = stream.write
+
+    def seekable(self):
+        return False
+
+
+def test_what_fails_meanwhile_is_raised(monkeypatch):
+    monkeypatch.setattr(stored_zip, "_LARGE", 8000)
+
+    def fail():
+        raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        write_stored(io.BytesIO(), LARGE, [fail])

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vta.ir.arithmetic.magnitude_sums import magnitude_sums
 from vta.quantization.float.scales import nearest_levels, plain_kernel_scales, quantized_weight
-from vta.support.row_slices import magnitude_sums, row_slices
+from vta.support.row_slices import row_slices
 
 SHAPES = st.one_of(
     st.tuples(st.integers(1, 40), st.integers(1, 9), st.integers(1, 3)),
@@ -32,10 +33,10 @@ def test_sums_of_magnitudes(shape, dtype, seed):
     np.testing.assert_array_equal(magnitude_sums(values), wanted)
 
 
-@given(SHAPES, st.booleans(), st.integers(0, 99))
-def test_weights_are_quantized_as_at_once(shape, per_channel, seed):
-    weight = np.random.default_rng(seed).standard_normal(shape, np.float32)
-    scales = plain_kernel_scales(weight, per_channel)
+@given(SHAPES, st.booleans(), st.sampled_from([np.float32, np.float64]), st.sampled_from([0.3, 1.0]), st.integers(0, 99))
+def test_weights_are_quantized_as_at_once(shape, per_channel, dtype, share, seed):
+    weight = np.random.default_rng(seed).standard_normal(shape, dtype)
+    scales = share * plain_kernel_scales(weight, per_channel)
     wanted = nearest_levels(weight / scales.reshape(-1, *[1] * (weight.ndim - 1))).astype(np.int8)
     np.testing.assert_array_equal(quantized_weight(weight, scales), wanted)
 

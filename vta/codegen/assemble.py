@@ -8,14 +8,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.packed_constant import Place
 from vta.codegen.stream import Stream
 from vta.codegen.tokens import place_tokens
 from vta.config.targets import MemoryType
 from vta.isa.encoding import encode_uops
 from vta.isa.program import Program, Symbol, SymbolKind, whole_pages
 from vta.support.dataclass import dataclass
+from vta.support.on_cores import on_cores
 
 __all__ = ["Assembled", "assemble"]
+
+_LARGE_IMAGE = 8 << 20
+"""Bytes that take one core longer to write than others to begin."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,8 @@ class Assembled:
     program: Program
     source: NDArray[np.int64]
     """Shape (n,): index into the stream, or -1 for an instruction that only carries tokens."""
+    places: list[Place]
+    """Of the constants in the image."""
 
 
 def assemble(
@@ -41,9 +48,10 @@ def assemble(
     layout = stream.layout
     image = np.zeros(layout.arena, dtype=np.uint8)
     image[: len(uop_bytes)] = uop_bytes
-    for data, (first, nbytes, _) in zip(stream.constants, stream.constant_places.tolist(), strict=True):
-        place = image[layout.constants + first : layout.constants + first + nbytes]
-        place.view(data.dtype).reshape(data.shape)[...] = data
+    firsts = layout.constants + stream.constant_places[:, 0]
+    places = list(zip(stream.constants, firsts.tolist(), strict=True))
+    _fill(image, places)
+    image.setflags(write=False)
     symbols = [
         Symbol("uops", SymbolKind.UOP, 0, len(uop_bytes)),
         Symbol("constants", SymbolKind.CONSTANT, layout.constants, stream.constants_bytes),
@@ -60,7 +68,21 @@ def assemble(
         _of_stream(stream.operators, plan.source),
         _of_stream(stream.tiles, plan.source),
     )
-    return Assembled(program, plan.source)
+    return Assembled(program, plan.source, places)
+
+
+def _fill(image: NDArray[np.uint8], places: Sequence[Place]) -> None:
+    """Write constants to their places."""
+
+    def fill(place: Place) -> None:
+        data, first = place
+        image[first : first + data.nbytes].view(data.dtype).reshape(data.shape)[...] = data
+
+    if image.nbytes < _LARGE_IMAGE:
+        for place in places:
+            fill(place)
+    else:
+        on_cores(fill, places)
 
 
 def _of_stream(values: NDArray[np.int32], source: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -11,6 +11,7 @@ from vta.codegen.assemble import assemble
 from vta.codegen.emit_operators import emit_operators
 from vta.codegen.interleave import pairs_of
 from vta.codegen.memory import plan_memory
+from vta.codegen.packed_constant import Place
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.isa.program import Program, Symbol, SymbolKind
@@ -24,10 +25,13 @@ __all__ = ["CompiledOperators", "compile_operators"]
 
 @dataclass(frozen=True)
 class CompiledOperators:
-    """A program and, for each operator, the number of instructions that complete it and all before it."""
+    """A program and what it was made of."""
 
     program: Program
     ends: tuple[int, ...]
+    """For each operator, the number of instructions that complete it and all before it."""
+    places: list[Place]
+    """Of constants in the image."""
 
 
 def compile_operators(
@@ -56,7 +60,7 @@ def compile_operators(
     symbols = _arena_symbols(operators, inputs, outputs, results, addresses, hw)
     assembled = assemble(emitted.stream, symbols, arena, emitted.names, serial)
     ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in emitted.stops)
-    return CompiledOperators(assembled.program, ends)
+    return CompiledOperators(assembled.program, ends, assembled.places)
 
 
 def _arena_symbols(

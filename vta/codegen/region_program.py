@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vta.codegen.packed_constant import PackedConstant
 from vta.ir.graph import Node
 from vta.isa.program import Program
 from vta.support.dataclass import dataclass
@@ -51,6 +52,8 @@ class RegionProgram:
     inputs: tuple[TensorBinding, ...]
     outputs: tuple[TensorBinding, ...]
     operators: tuple[OperatorRecord, ...]
+    packed: tuple[PackedConstant, ...] = ()
+    """Large constants of the graph that the program's image holds."""
 
     def __repr__(self) -> str:
         size = f"{len(self.operators)} operators, {len(self.program.instructions):,} instructions"

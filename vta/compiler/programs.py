@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from vta.codegen.region import compile_operators
+import numpy as np
+
+from vta.codegen.packed_constant import PackedConstant, packed_constant
+from vta.codegen.region import CompiledOperators, compile_operators
 from vta.codegen.region_program import OperatorRecord, RegionProgram, TensorBinding
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Node
 from vta.partition.fused.fused_operator import view_source
 from vta.schedule.schedule import Schedule
+from vta.tile.gemm_operator import GemmOperator
 from vta.tile.region_lowering import RegionLowering, TileRegion
 
 __all__ = ["region_program"]
+
+_LARGE = 256 << 10
+"""Bytes of a constant from which on it pays not to hold it twice."""
 
 
 def region_program(
@@ -34,4 +41,17 @@ def region_program(
         records.append(OperatorRecord(operators[-1].name, kind, macs, binding(fused.result), compiled.ends[last]))
         first = last + 1
     inputs, outputs = map(binding, tile.source.inputs), map(binding, tile.source.outputs)
-    return RegionProgram(region.name, compiled.program, tuple(inputs), tuple(outputs), tuple(records))
+    packed = tuple(_packed(tile, compiled))
+    return RegionProgram(region.name, compiled.program, tuple(inputs), tuple(outputs), tuple(records), packed)
+
+
+def _packed(tile: TileRegion, compiled: CompiledOperators) -> Iterator[PackedConstant]:
+    """Large weights of the graph that the program holds as blocks."""
+    image, places = compiled.program.image, compiled.places
+    terms = [term for operator in tile.region.operators if isinstance(operator, GemmOperator) for term in operator.terms]
+    for node in {source: None for fused in tile.source.operators for source in fused.anchor.inputs}:
+        value = node.value
+        if value is None or value.dtype != np.int8 or value.nbytes < _LARGE:
+            continue
+        found = (packed_constant(value, term.weights, places, image) for term in terms)
+        yield from [packed for packed in found if packed is not None][:1]

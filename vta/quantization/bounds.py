@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.arithmetic.fixed_point import per_channel, residual_multiplier
+from vta.ir.arithmetic.magnitude_sums import magnitude_sums
 from vta.ir.diagnostics import OVERFLOW, Diagnostic
 from vta.ir.graph import Graph, Node, attrs_of
 from vta.ir.macs import macs_of
@@ -22,7 +23,6 @@ from vta.ir.ops.nn.norm import AxisAttributes
 from vta.ir.ops.nn.pool import SumPool2DAttributes
 from vta.ir.ops.quantized.qnn import ProductAttributes, RequantizeAttributes, base_attributes
 from vta.ir.ops.quantized.rescale import RescaleAttributes
-from vta.support.row_slices import magnitude_sums
 
 __all__ = ["accumulator_bound", "added_constant", "interval", "magnitudes", "overflow_warnings", "residual_bound"]
 

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
+from vta.ir.arithmetic.magnitude_sums import magnitude_sums
 from vta.isa.instruction import AluOp
-from vta.support.on_cores import on_cores
-from vta.support.row_slices import row_slices
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm
 from vta.tile.step import Immediate, Operand, Step
@@ -122,11 +121,6 @@ def _largest_sums(terms: tuple[GemmTerm, ...], channels: int) -> NDArray[np.int6
 
 def _output_sums(weights: NDArray[np.int8], taps: int) -> NDArray[np.int64]:
     """The sum of the magnitudes of the weights of each output channel."""
-    axes, lanes = ((1, 2, 3, 4), weights.shape[5]) if taps > 1 else ((1, 2, 3, 5), weights.shape[4])
-    sums = np.empty((len(weights), lanes), np.int64)
-
-    def find(rows: slice) -> None:
-        sums[rows] = np.abs(weights[rows], dtype=np.int16).sum(axis=axes, dtype=np.int64)
-
-    on_cores(find, row_slices(weights))
-    return sums.reshape(-1)
+    out, inp = (5, 4) if taps > 1 else (4, 5)
+    # In this order weights that are a view of the network's lie as they do there.
+    return magnitude_sums(weights.transpose(0, out, 1, inp, 2, 3).reshape(len(weights) * weights.shape[out], -1))

@@ -35,6 +35,7 @@ from vta.tile.digits import DIGIT_BITS, bits_of_fewest_digits, digits_of, radix_
 from vta.tile.gemm_operator import GemmOperator, OutputPadding
 from vta.tile.gemm_term import GemmTerm, kept_blocks
 from vta.tile.operator import Tensor, TileOperator
+from vta.tile.packing import weight_blocks
 from vta.tile.registry import TensorOf, template_builder
 from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Requantization, Step, TensorOperand
 
@@ -63,7 +64,7 @@ def packed_tensor(node: Node, hw: HardwareConfig, name: str) -> Tensor:
 
 
 def packed_weights(weights: NDArray[np.int8], hw: HardwareConfig) -> NDArray[np.int8]:
-    """Pack (O, I, KH, KW) to (O/c, I/c, KH, KW, c, c), zeros in the tails."""
+    """Pack (O, I, KH, KW) to (O/c, I/c, KH, KW, c, c), zeros in the tails; a view of the weights where there are no tails."""
     block = hw.block
     out, inp, height, width = weights.shape
     out_blocks, in_blocks = -(-out // block), -(-inp // block)
@@ -71,8 +72,7 @@ def packed_weights(weights: NDArray[np.int8], hw: HardwareConfig) -> NDArray[np.
     if (out % block, inp % block) != (0, 0):
         whole = np.zeros((out_blocks * block, in_blocks * block, height, width), np.int8)
         whole[:out, :inp] = weights
-    blocks = whole.reshape(out_blocks, block, in_blocks, block, height, width).transpose(0, 2, 4, 5, 1, 3)
-    return np.ascontiguousarray(blocks)
+    return weight_blocks(whole, block)
 
 
 def operator_of(fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> TileOperator:
@@ -407,7 +407,9 @@ def _groups_fill_blocks(weights: NDArray[np.int8], groups: int, block: int) -> b
 
 def _mostly_zero(blocks: NDArray[np.int8]) -> bool:
     """Whether so many blocks of weights are zero that leaving out their products is worth a micro-op for each other block."""
-    return len(kept_blocks(blocks)) * 8 <= 7 * math.prod(blocks.shape[:4])
+    enough = 7 * math.prod(blocks.shape[:4])
+    # One row of each block settles it for most weights.
+    return int(np.count_nonzero(blocks[..., 0, :].any(axis=4))) * 8 <= enough and len(kept_blocks(blocks)) * 8 <= enough
 
 
 def _int8_parts(weights: Array) -> list[NDArray[np.int8]]:

@@ -18,6 +18,7 @@ __all__ = [
     "planes_of",
     "unpack",
     "unpack_samples",
+    "weight_blocks",
 ]
 
 _PLANES = {"int8": 1, "int32": 4}
@@ -99,6 +100,12 @@ def unpack_samples(data: NDArray[np.uint8], shape: tuple[int, ...], dtype: str, 
     if _lie_one_by_one(shape, dtype, hw):
         return unpack(data.reshape(-1), (len(data) * shape[0], *shape[1:]), dtype, hw).reshape(len(data), *shape)
     return np.stack([unpack(sample, shape, dtype, hw) for sample in data])
+
+
+def weight_blocks(weights: NDArray[Any], block: int) -> NDArray[Any]:
+    """Weights (O, I, KH, KW), whose channels fill blocks, as a view, (O/c, I/c, KH, KW, c, c): what the core multiplies by."""
+    out, inp, height, width = weights.shape
+    return weights.reshape(out // block, block, inp // block, block, height, width).transpose(0, 2, 4, 5, 1, 3)
 
 
 def _lie_one_by_one(shape: tuple[int, ...], dtype: str, hw: HardwareConfig) -> bool:

@@ -87,3 +87,34 @@ def test_weights_and_biases_are_rounded_half_up_and_clipped():
     weight = np.array([[0.5, -0.5, 1.5, 300, -300]])
     assert scales.quantized_weight(weight, np.array([1.0])).tolist() == [[1, 0, 2, 127, -127]]
     assert scales.quantized_bias(np.array([0.5, 1e30]), np.array([1.0, 1.0])).tolist() == [1, 2**30]
+
+
+@given(st.integers(0, 1000), st.booleans(), st.integers(1, 70), st.booleans())
+@settings(deadline=None, max_examples=50)
+def test_of_two_scales_the_one_of_less_squared_error_is_taken(seed: int, per_channel: bool, values: int, in_float: bool):
+    rng = np.random.default_rng(seed)
+    weight = (rng.standard_t(3, (7, values)) * rng.uniform(0.01, 3, (7, 1))).astype(np.float32 if in_float else np.float64)
+    kernel = scales.shifted_kernel_scales(weight, 0.1, 0.2, per_channel)
+    # Whichever was taken, it is one of two that differ by a factor of two.
+    errors = {}
+    for factor in (0.5, 1.0, 2.0):
+        steps = (factor * kernel).astype(np.float32).reshape(-1, 1)
+        single = weight.astype(np.float32)
+        off = np.clip(np.rint(single / steps), -127, 127) * steps - single
+        errors[factor] = (off.astype(np.float64) ** 2).sum(axis=1)
+    largest = np.abs(weight).max(axis=1) if per_channel else np.full(7, np.abs(weight).max())
+    is_finer = 127 * kernel < largest * (1 - 1e-6)
+    if per_channel:
+        assert (errors[1.0] <= np.where(is_finer, errors[2.0], errors[0.5]) * (1 + 1e-6)).all()
+    else:
+        other = np.where(is_finer, errors[2.0], errors[0.5])
+        assert errors[1.0].sum() <= other.sum() * (1 + 1e-6)
+
+
+def test_halves_are_rounded_up_and_the_largest_cut():
+    levels = np.array([-200, -127.5, -1.5, -0.5, -0.25, 0.0, 0.5, 0.75, 1.5, 126.5, 127.5, 1e30, 2**24 + 1, -(2.0**40)])
+    for dtype in (np.float32, np.float64):
+        rows = np.tile(levels, 5).astype(dtype)[None]
+        found = scales.quantized_weight(rows, np.array([1.0]))
+        np.testing.assert_array_equal(found, scales.nearest_levels(rows.astype(np.float64)).astype(np.int8))
+        assert found[0, :5].tolist() == [-127, -127, -1, 0, 0]

@@ -89,7 +89,7 @@ def forge(path, change):
 
 
 FORGERIES = [
-    (lambda m: m.update(version=5), r"format version 5; this program reads versions 1 to 4"),
+    (lambda m: m.update(version=6), r"format version 6; this program reads versions 1 to 5"),
     (lambda m: m.update(version=2), r"member .host.constants. is missing"),
     (lambda m: m.update(format="x"), r"not a \.vta module"),
     (lambda m: m.update(extra=1), r"manifest: unknown field 'extra'"),

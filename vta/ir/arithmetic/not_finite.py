@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.support.on_cores import on_cores
+from vta.support.row_slices import row_slices
+
 __all__ = ["first_where", "is_finite"]
 
 
@@ -14,9 +17,16 @@ def is_finite(values: NDArray[Any]) -> bool:
     """Whether all of `values` are finite; fast where they are."""
     if values.dtype.kind != "f":
         return True
-    with np.errstate(all="ignore"):
-        # A sum of finite numbers may overflow, but no sum with another one is finite.
-        return bool(np.isfinite(values.sum())) or bool(np.isfinite(values).all())
+    rows, found = np.atleast_1d(values), list[bool]()
+
+    def look(slice_: slice) -> None:
+        part = rows[slice_]
+        with np.errstate(all="ignore"):
+            # A sum of finite numbers may overflow, but no sum with another one is finite.
+            found.append(bool(np.isfinite(part.sum())) or bool(np.isfinite(part).all()))
+
+    on_cores(look, row_slices(rows))
+    return all(found)
 
 
 def first_where(holds: NDArray[Any]) -> tuple[int, ...]:

@@ -7,12 +7,14 @@ s_w = s_out / s_x * m / 2^n with integers m and n turns requantisation into (acc
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.ir.arithmetic.fixed_point import INT32_MAX, MAX_TENSOR_MULTIPLIER, Scale, per_channel, residual_multiplier, round_half_up
+from vta.ir.arithmetic.fixed_point import INT32_MAX, MAX_TENSOR_MULTIPLIER, Scale, residual_multiplier, round_half_up
+from vta.native import ffi, lib
 from vta.support.on_cores import on_cores
 from vta.support.row_slices import row_slices
 
@@ -68,8 +70,13 @@ def as_scale(values: Array) -> Scale:
 
 def _largest_weights(weight: Array, per_channel: bool) -> Array:
     """The largest magnitude of each output channel, or of all in each place."""
-    rows = weight.reshape(weight.shape[0], -1)
-    largest = np.maximum(rows.max(axis=1), -rows.min(axis=1)).astype(np.float64)
+    largest = np.empty(len(weight))
+
+    def find(part: slice) -> None:
+        rows = weight[part].reshape(-1, weight[0].size)
+        largest[part] = np.maximum(rows.max(axis=1), -rows.min(axis=1))
+
+    on_cores(find, row_slices(weight))
     return largest if per_channel else np.full_like(largest, largest.max())
 
 
@@ -88,7 +95,7 @@ def shifted_kernel_scales(weight: Array, input_scale: float, output_scale: float
     shift = np.clip(np.floor(-np.log2(finest * input_scale / output_scale) + 1e-9), -_MAX_SHIFT, _MAX_SHIFT)
     safe = output_scale * 2.0**-shift / input_scale
     finer = np.where(shift < _MAX_SHIFT, safe / 2, safe)
-    errors = [_squared_error(weight, scales, per_channel) for scales in (safe, finer)]
+    errors = _squared_errors(weight, (safe, finer), per_channel)
     return np.asarray(np.where(errors[1] < errors[0], finer, safe))
 
 
@@ -111,30 +118,35 @@ def multiplied_kernel_scales(weight: Array, input_scale: float, output_scale: fl
     return np.asarray(multiplier * 2.0**-shift * output_scale / input_scale)
 
 
-def _squared_error(weight: Array, scales: Array, per_channel: bool) -> Array:
-    """Squared error of each channel's weights, or of all in each place; float32 suffices to compare two choices."""
-    errors = np.empty(len(weight))
-    steps = np.broadcast_to(scales.astype(np.float32).reshape(-1, 1), (len(weight), 1))
+def _squared_errors(weight: Array, choices: Sequence[Array], per_channel: bool) -> Array:
+    """Squared error of each channel's weights at each choice of scales, or of all in each place; shape (choices, channels).
+
+    Weights are looked at in float32, which suffices to compare choices.
+    """
+    errors = np.empty((len(choices), len(weight)))
+    steps = np.array(choices, np.float32)
 
     def find(part: slice) -> None:
-        rows = weight[part].reshape(-1, weight[0].size).astype(np.float32, copy=False)
-        levels = rows / steps[part]
-        np.clip(np.rint(levels, out=levels), -_LARGEST, _LARGEST, out=levels)
-        levels *= steps[part]
-        levels -= rows
-        errors[part] = np.einsum("ij,ij->i", levels, levels, dtype=np.float64)
+        rows = np.ascontiguousarray(weight[part], np.float32)
+        for scales, found in zip(steps, errors, strict=True):
+            at_once = ffi.from_buffer("float[]", rows), ffi.from_buffer("float[]", scales[part])
+            lib.vta_weight_errors(*at_once, len(rows), rows[0].size, ffi.from_buffer("double[]", found[part]))
 
     on_cores(find, row_slices(weight))
-    return np.asarray(errors if per_channel else np.full_like(errors, errors.sum()))
+    return errors if per_channel else np.full_like(errors, errors.sum(axis=1, keepdims=True))
 
 
-def quantized_weight(weight: Array, scales: Array) -> Array:
-    """Return the weights (output channel first) as int8 within +-127."""
-    steps = np.broadcast_to(per_channel(scales, weight.ndim, 0), (len(weight), *(1,) * (weight.ndim - 1)))
+def quantized_weight(weight: Array, scales: Array) -> NDArray[np.int8]:
+    """Return the weights (output channel first) as int8 within +-127, by `nearest_levels`."""
+    steps = np.array(np.broadcast_to(scales, len(weight)), np.float64)
     values = np.empty(weight.shape, np.int8)
+    in_float = weight.dtype == np.float32
+    kind, rounded = ("float", lib.vta_round_floats) if in_float else ("double", lib.vta_round_doubles)
 
-    def find(rows: slice) -> None:
-        values[rows] = nearest_levels(weight[rows] / steps[rows])
+    def find(part: slice) -> None:
+        rows = np.ascontiguousarray(weight[part], np.float32 if in_float else np.float64)
+        given = ffi.from_buffer(f"{kind}[]", rows), ffi.from_buffer("double[]", steps[part])
+        rounded(*given, len(rows), rows[0].size, ffi.from_buffer("int8_t[]", values[part]))
 
     on_cores(find, row_slices(weight))
     return values

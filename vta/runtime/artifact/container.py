@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,7 +12,6 @@ from vta.errors import ArtifactError, WriteError
 from vta.files.atomic_file import whole_file
 from vta.files.stored_zip import write_stored
 from vta.files.user_file import open_regular, size_of
-from vta.support.on_cores import on_cores
 from vta.support.shorten import shown
 
 __all__ = ["Content", "read_container", "write_container"]
@@ -20,6 +20,7 @@ Content = bytes | memoryview
 """Of a member; a view is of bytes."""
 
 _DIGESTS = "sha256"
+_DIGEST_DIGITS = 64
 
 
 def write_container(path: str | Path, members: Mapping[str, Content]) -> None:
@@ -29,8 +30,9 @@ def write_container(path: str | Path, members: Mapping[str, Content]) -> None:
     """
     try:
         with whole_file(path, "the compiled network") as beside, open(beside, "wb") as stream:
+            lines, finding = _digest_lines(members)
             # Members are stored as they are: loading stays fast, and no compressor's version shows in the bytes.
-            write_stored(stream, {_DIGESTS: _digest_lines(members), **members})
+            write_stored(stream, {_DIGESTS: lines, **members}, finding)
     except WriteError as error:
         raise ArtifactError(str(error)) from None
 
@@ -71,14 +73,17 @@ def _read_zip(stream: BinaryIO, source: str) -> dict[str, bytes]:
     return members
 
 
-def _digest_lines(members: Mapping[str, Content]) -> bytes:
-    digests: dict[str, str] = {}
+def _digest_lines(members: Mapping[str, Content]) -> tuple[bytearray, list[Callable[[], None]]]:
+    """Lines of a checksum and a name, and what is to be called to fill in the checksums."""
+    lines, finding = bytearray(), list[Callable[[], None]]()
 
-    def find(name: str) -> None:
-        digests[name] = hashlib.sha256(members[name]).hexdigest()
+    def find(at: int, data: Content) -> None:
+        lines[at : at + _DIGEST_DIGITS] = hashlib.sha256(data).hexdigest().encode()
 
-    on_cores(find, members)
-    return "".join(f"{digests[name]}  {name}\n" for name in members).encode()
+    for name, data in members.items():
+        finding.append(partial(find, len(lines), data))
+        lines += f"{'0' * _DIGEST_DIGITS}  {name}\n".encode()
+    return lines, finding
 
 
 def _check_digests(members: Mapping[str, bytes], source: str) -> None:

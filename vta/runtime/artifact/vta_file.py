@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.packed_constant import PackedConstant
 from vta.codegen.region_program import OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.config.hardware import HardwareConfig
 from vta.errors import ArtifactError, VTAError
@@ -22,6 +23,7 @@ from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import Program, Symbol
 from vta.runtime.artifact.container import Content, read_container, write_container
 from vta.runtime.artifact.json_record import from_json, to_json
+from vta.runtime.artifact.packed_arrays import PackedArray, held_constants, packed_arrays, read_constants
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from vta.runtime.artifact.gpu_host import GpuHost
     from vta.runtime.artifact.host_plan import HostLibrary
 
-__all__ = ["FORMAT_VERSION", "GPU_VERSION", "HOST_VERSION", "Contents", "read_contents", "write_contents"]
+__all__ = ["FORMAT_VERSION", "GPU_VERSION", "HOST_VERSION", "PACKED_VERSION", "Contents", "read_contents", "write_contents"]
 
 FORMAT = "vta module"
 FORMAT_VERSION = 1
@@ -39,12 +41,16 @@ GPU_VERSION = 3
 """Of a file whose host part a GPU computes; it may have a compiled one, too."""
 SCHEDULES_VERSION = 4
 """The same, with schedules of whole kernels."""
+PACKED_VERSION = 5
+"""Of a file that holds large constants once, in images; it may have a compiled host part, or a GPU, or both."""
 _GPU_VERSIONS = (GPU_VERSION, SCHEDULES_VERSION)
 _MANIFEST = "manifest.json"
 _GRAPH = "graph.json"
 _PLAN, _LIBRARY, _CONSTANTS = "host/plan.json", "host/library.so", "host/constants"
 _GPU = "host/gpu.json"
 _PROGRAM_PARTS = ("instructions", "image", "operator_index", "tile_index")
+_BOXES = "boxes"
+"""Of what a program's image holds of the graph."""
 _DTYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
 
 
@@ -74,6 +80,7 @@ class _Region:
     inputs: tuple[_Binding, ...]
     outputs: tuple[_Binding, ...]
     records: tuple[_Record, ...]
+    packed: tuple[PackedArray, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,8 @@ class Contents:
     @property
     def version(self) -> int:
         """Of the file: the oldest that holds all of it."""
+        if any(map(held_constants, self.regions)):
+            return PACKED_VERSION
         if self.gpu is not None:
             return SCHEDULES_VERSION if self.gpu.schedules else GPU_VERSION
         return FORMAT_VERSION if self.host is None else HOST_VERSION
@@ -122,19 +131,24 @@ def write_contents(module: Contents, path: str | Path) -> None:
     """
     index = {node: position for position, node in enumerate(module.graph.nodes())}
     graph, arrays = graph_to_json(module.graph)
+    packed = packed_arrays(module.regions, arrays)
     manifest = _Manifest(
         format=FORMAT,
         version=module.version,
         hw=module.hw.to_json(),
         total_macs=module.total_macs,
         arrays=tuple(_Array(name, array.dtype.name, array.shape) for name, array in arrays.items()),
-        regions=tuple(_describe(region, index) for region in module.regions),
+        regions=tuple(_describe(region, index, held) for region, held in zip(module.regions, packed, strict=True)),
         placements=module.placements,
     )
     members: dict[str, Content] = {_MANIFEST: _json_bytes(to_json(manifest)), _GRAPH: _json_bytes(graph)}
-    members |= {f"arrays/{name}": _content(array.astype(_stored(array.dtype.name), copy=False)) for name, array in arrays.items()}
-    for position, region in enumerate(module.regions):
+    apart = {name: array for name, array in arrays.items() if not any(name in held for held in packed)}
+    members |= {f"arrays/{name}": _content(array.astype(_stored(array.dtype.name), copy=False)) for name, array in apart.items()}
+    for position, (region, held) in enumerate(zip(module.regions, packed, strict=True)):
         members |= _program_members(region.program, f"regions/{position}")
+        if held:
+            boxes = np.concatenate([constant.boxes for constant in held.values()])
+            members[f"regions/{position}/{_BOXES}"] = _content(boxes.astype("<i8"))
     if module.host is not None:
         plan = _json_bytes(to_json(module.host.plan))
         members |= {_PLAN: plan, _LIBRARY: module.host.code, _CONSTANTS: module.host.constants}
@@ -178,7 +192,7 @@ def _check_programs(module: Contents, contained: bool) -> None:
         check(region.program)
 
 
-def _describe(region: RegionProgram, index: Mapping[Node, int]) -> _Region:
+def _describe(region: RegionProgram, index: Mapping[Node, int], held: Mapping[str, PackedConstant]) -> _Region:
     def binding(tensor: TensorBinding) -> _Binding:
         return _Binding(index[tensor.node], tensor.symbol, tensor.planes)
 
@@ -190,6 +204,7 @@ def _describe(region: RegionProgram, index: Mapping[Node, int]) -> _Region:
         inputs=tuple(binding(tensor) for tensor in region.inputs),
         outputs=tuple(binding(tensor) for tensor in region.outputs),
         records=tuple(_Record(r.name, r.kind, r.macs, binding(r.output), r.end) for r in region.operators),
+        packed=tuple(PackedArray(name, constant.blocks, len(constant.boxes)) for name, constant in held.items()),
     )
 
 
@@ -207,20 +222,39 @@ def _module(members: Mapping[str, bytes]) -> Contents:
     manifest = _manifest(members)
     _check_members(members, manifest)
     hw = HardwareConfig.from_json(manifest.hw, "hw")
-    arrays = {entry.name: _constant(entry, members) for entry in manifest.arrays}
+    programs = [_program(entry, members, f"regions/{position}", hw) for position, entry in enumerate(manifest.regions)]
+    packed = _packed(members, manifest, programs)
+    arrays = {name: constant.value for held in packed for name, constant in held.items()}
+    arrays |= {entry.name: _constant(entry, members) for entry in manifest.arrays if entry.name not in arrays}
     graph = graph_from_json(_json(members, _GRAPH), arrays)
     nodes = graph.nodes()
     regions = tuple(
-        _region(entry, _program(entry, members, f"regions/{position}", hw), nodes)
-        for position, entry in enumerate(manifest.regions)
+        _region(entry, program, nodes, held) for entry, program, held in zip(manifest.regions, programs, packed, strict=True)
     )
     host = _host(members, len(nodes), len(regions)) if _has_library(members, manifest) else None
-    gpu = _gpu(members) if manifest.version in _GPU_VERSIONS else None
+    gpu = _gpu(members) if _has_gpu(members, manifest) else None
     return Contents(graph, hw, regions, manifest.placements, manifest.total_macs, host, gpu)
 
 
+def _packed(members: Mapping[str, bytes], manifest: _Manifest, programs: Sequence[Program]) -> list[dict[str, PackedConstant]]:
+    """What each region's image holds of the graph's arrays."""
+    shapes = {entry.name: entry.shape for entry in manifest.arrays if entry.dtype == "int8"}
+    found: list[dict[str, PackedConstant]] = []
+    for position, (entry, program) in enumerate(zip(manifest.regions, programs, strict=True)):
+        where = f"regions/{position}"
+        boxes = (
+            _array(members, f"{where}/{_BOXES}", "<i8").astype(np.int64, copy=False) if entry.packed else np.zeros(0, np.int64)
+        )
+        found.append(read_constants(entry.packed, boxes, program.image, shapes, where))
+    return found
+
+
 def _has_library(members: Mapping[str, bytes], manifest: _Manifest) -> bool:
-    return manifest.version == HOST_VERSION or (manifest.version in _GPU_VERSIONS and _PLAN in members)
+    return manifest.version == HOST_VERSION or (manifest.version > HOST_VERSION and _PLAN in members)
+
+
+def _has_gpu(members: Mapping[str, bytes], manifest: _Manifest) -> bool:
+    return manifest.version in _GPU_VERSIONS or (manifest.version > SCHEDULES_VERSION and _GPU in members)
 
 
 def _gpu(members: Mapping[str, bytes]) -> GpuHost:
@@ -240,9 +274,11 @@ def _host(members: Mapping[str, bytes], nodes: int, regions: int) -> HostLibrary
 
 def _check_members(members: Mapping[str, bytes], manifest: _Manifest) -> None:
     expected = {_MANIFEST, _GRAPH}
-    expected |= {f"arrays/{entry.name}" for entry in manifest.arrays}
+    packed = {entry.array for region in manifest.regions for entry in region.packed}
+    expected |= {f"arrays/{entry.name}" for entry in manifest.arrays if entry.name not in packed}
     expected |= {f"regions/{i}/{part}" for i in range(len(manifest.regions)) for part in _PROGRAM_PARTS}
-    if manifest.version in _GPU_VERSIONS:
+    expected |= {f"regions/{i}/{_BOXES}" for i, region in enumerate(manifest.regions) if region.packed}
+    if _has_gpu(members, manifest):
         expected.add(_GPU)
     if _has_library(members, manifest):
         expected |= {_PLAN, _LIBRARY, _CONSTANTS}
@@ -254,9 +290,9 @@ def _manifest(members: Mapping[str, bytes]) -> _Manifest:
     values = _json(members, _MANIFEST)
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ArtifactError("not a .vta module")
-    if values.get("version") not in (FORMAT_VERSION, HOST_VERSION, *_GPU_VERSIONS):
+    if values.get("version") not in (FORMAT_VERSION, HOST_VERSION, *_GPU_VERSIONS, PACKED_VERSION):
         version = shown(values.get("version"))
-        raise ArtifactError(f"format version {version}; this program reads versions {FORMAT_VERSION} to {SCHEDULES_VERSION}")
+        raise ArtifactError(f"format version {version}; this program reads versions {FORMAT_VERSION} to {PACKED_VERSION}")
     return from_json(_Manifest, values, "manifest")
 
 
@@ -290,7 +326,7 @@ def _program(entry: _Region, members: Mapping[str, bytes], prefix: str, hw: Hard
     )
 
 
-def _region(entry: _Region, program: Program, nodes: list[Node]) -> RegionProgram:
+def _region(entry: _Region, program: Program, nodes: list[Node], held: Mapping[str, PackedConstant]) -> RegionProgram:
     def binding(tensor: _Binding) -> TensorBinding:
         if not 0 <= tensor.node < len(nodes):
             raise ArtifactError(f"{shown(tensor.symbol)} holds node {tensor.node} of a graph of {len(nodes)}")
@@ -302,6 +338,7 @@ def _region(entry: _Region, program: Program, nodes: list[Node]) -> RegionProgra
         inputs=tuple(binding(tensor) for tensor in entry.inputs),
         outputs=tuple(binding(tensor) for tensor in entry.outputs),
         operators=tuple(OperatorRecord(r.name, r.kind, r.macs, binding(r.output), r.end) for r in entry.records),
+        packed=tuple(held.values()),
     )
 
 
