@@ -48,11 +48,10 @@ _FEW_LAYERS, _SUSPECTS = 12, 4
 _ZERO_POINTS_MAY_COST_DB = 0.25
 """More levels make each value less noisy, and by chance an output noisier: more than this is no chance that one has to take."""
 _EQUALIZED_ON, _FEW_BATCHES = 16, 8
-_HELD_OUT_OF_FEW, _HELD_OUT_OF_MANY = 2, 4
-_FEW_MAY_COST_DB, _MANY_MAY_COST_DB = 3.0, 1.0
-"""So many batches show whether evening out channels pays, as it hangs on what they show of ranges. Of few every second one is
-held out to measure on, of more every fourth. What half of few show is less than what all of them will, so that more has to speak
-against it."""
+_OF_FEW_HELD, _OF_MANY_HELD = 2, 4
+_EQUALIZATION_MAY_COST_DB = 3.0
+"""So many batches show whether evening out channels pays, as it hangs on what they show of ranges. Of few a half is held out to
+measure on, of more a quarter. What the others show is less than what all of them will, so that much has to speak against it."""
 _NOISY_DB, _MUST_GAIN_DB = 20.0, 3.0
 """An output noisier than this has its head, and what comes before logarithms, in float if it gets less noisy by so much."""
 
@@ -108,22 +107,23 @@ class _Choice:
     def _with_equalization(self, config: QuantizeConfig) -> QuantizeConfig:
         """The config without evening out channels if the noisiest output gains by that, on samples that were held out.
 
-        On the very samples that ranges were taken from evening them out looks better than it is.
+        On the very samples that ranges were taken from evening them out looks better than it is. Chances of few samples say
+        little: those that are sure of a class have hardly any noise.
         """
         if config.equalize != "measured" or not equalizes(self.graph, config):
             return config
         batches = list(islice(batches_of(self.graph, self.given), _EQUALIZED_ON))
         if len(batches) == 1:
             return config
-        few = len(batches) < _FEW_BATCHES
-        step, cost = (_HELD_OUT_OF_FEW, _FEW_MAY_COST_DB) if few else (_HELD_OUT_OF_MANY, _MANY_MAY_COST_DB)
-        held = batches[step - 1 :: step]
-        fitted = [batch for index, batch in enumerate(batches) if index % step != step - 1]
-        trials = Trials(self.graph, fitted, held, self.hw)
+        part = _OF_FEW_HELD if len(batches) < _FEW_BATCHES else _OF_MANY_HELD
+        # Samples may come by kinds, or by turns.
+        mixed = [batches[at] for at in np.random.default_rng(0).permutation(len(batches))]
+        held = len(batches) // part
+        trials = Trials(self.graph, mixed[held:], mixed[:held], self.hw, scores=True)
         even = replace(config, skip_conv_layers=())
         plain = replace(even, equalize="none")
         noise, without = self._both(lambda: trials.tried(even), lambda: trials.tried(plain))
-        if min(without) <= min(noise) + cost:
+        if min(without) <= min(noise) + _EQUALIZATION_MAY_COST_DB:
             return config
         text = f"channels are left as they are: {min(noise):.1f} dB if they are evened out, {min(without):.1f} dB if not"
         self.said.add(NOT_EQUALIZED, self.graph.outputs[int(np.argmin(noise))].name, text)

@@ -30,16 +30,37 @@ _CHANCES = (ops.SOFTMAX, ops.SIGMOID, ops.HARD_SIGMOID)
 _MOVES = (ops.RESHAPE, ops.TRANSPOSE, ops.SQUEEZE, ops.EXPAND_DIMS)
 _MOST_TIMES = 64
 """Channels whose largest values differ by more cannot share a scale: fewer than two levels are left of the smaller ones."""
+_NO_NOISE_DB = 100.0
+"""Of a batch without any."""
+
+
+def _scores_of(graph: Graph) -> Graph:
+    """The graph that gives what its chances are made of in place of them."""
+    outputs = []
+    for output in graph.outputs:
+        source = output
+        while source.op in (*_MOVES, *_CHANCES):
+            source = source.inputs[0]
+        outputs.append(source if source.is_call else output)
+    return Graph(graph.inputs, tuple(outputs), graph.name)
 
 
 class Trials:
-    """Quantises a network on some batches of calibration data, and measures it on some, the same or others."""
+    """Quantises a network on some batches of calibration data, and measures it on some, the same or others.
 
-    def __init__(self, graph: Graph, fitted: Sequence[_Samples], held: Sequence[_Samples], hw: HardwareConfig) -> None:
-        self._graph, self._held, self._hw = graph, held, hw
+    With `scores` what chances are made of is measured in place of them, and noise is the mean of that of each batch, in decibels:
+    of few batches none decides alone.
+    """
+
+    def __init__(
+        self, graph: Graph, fitted: Sequence[_Samples], held: Sequence[_Samples], hw: HardwareConfig, *, scores: bool = False
+    ) -> None:
+        self._graph, self._held, self._hw, self._each = _scores_of(graph) if scores else graph, held, hw, scores
+        # Batches lie along an axis before the others.
+        self._axes = [None if (axis := _channel_axis(output)) is None else axis + 1 for output in graph.outputs]
         self.data = {name: np.stack([batch[name] for batch in fitted]) for name in fitted[0]}
         """The batches to quantise on, as calibration data."""
-        self._wanted = self._outputs(graph)
+        self._wanted = self._outputs(self._graph)
 
     def tried(self, config: QuantizeConfig) -> list[float]:
         """The noise with a config that may not work."""
@@ -53,10 +74,13 @@ class Trials:
         # Which way is better does not hang on the last hundredth of the rounding, and this is the quick way.
         quick = replace(config, rounding=_QUICK.get(config.rounding, config.rounding))
         got = self._outputs(quantize(self._graph, self.data, quick, self._hw))
-        axes = [_channel_axis(output) for output in self._graph.outputs]
-        # Batches lie along an axis before the others.
-        axes = [None if axis is None else axis + 1 for axis in axes]
-        return [_decibels(*each) for each in zip(self._wanted, got, axes, strict=True)]
+        return [self._noise_of(*each) for each in zip(self._wanted, got, self._axes, strict=True)]
+
+    def _noise_of(self, wanted: Array, got: Array, axis: int | None) -> float:
+        if not self._each:
+            return _decibels(wanted, got, axis)
+        found = [_decibels(*(part[None] for part in pair), axis) for pair in zip(wanted, got, strict=True)]
+        return float(np.mean(np.minimum(found, _NO_NOISE_DB)))
 
     def _outputs(self, graph: Graph) -> list[Array]:
         return outputs_of_batches(graph, self._held)
