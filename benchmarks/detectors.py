@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 
+from benchmarks.made_inputs import written_on
 from vta.compiler.compile import compile_model
 from vta.compiler.options import CompileOptions
 from vta.config.hardware import HardwareConfig
@@ -50,7 +51,6 @@ _MOST = 50
 _CALIBRATION = 24
 
 
-_WORDS = ("Amsterdam", "open 24 hours", "No. 4711", "STOP", "coffee", "Platform 9", "EXIT", "fragile")
 _TEXT_IS = 0.3
 """Pixels of text are above this, as in the package."""
 
@@ -203,16 +203,6 @@ def _parts(folder: Path, detector: Detector, node: Node, count: int, seed: int) 
         parts.append(np.asarray(part) * rng.uniform(0.6, 1))
     images = detector.read(np.stack(parts)).astype(np.float32)
     return np.ascontiguousarray(images.transpose(0, 3, 1, 2) if first else images)
-
-
-def written_on(part: Image.Image, rng: np.random.Generator, lines: int = 3, size: tuple[float, float] = (0.06, 0.12)) -> None:
-    """Write some words on an image, one below the other, in black or white; of a `size` between two shares of its height."""
-    draw = ImageDraw.Draw(part)
-    for at, word in enumerate(rng.choice(_WORDS, lines, replace=False)):
-        height = part.height * rng.uniform(*size)
-        place = part.width * rng.uniform(0.02, 0.3), part.height * (at + rng.uniform(0.2, 0.6)) / lines
-        color = (255, 255, 255) if rng.uniform() < 0.5 else (0, 0, 0)
-        draw.text(place, str(word), color, ImageFont.load_default(height))
 
 
 def _detections(boxes: _Boxes) -> _Boxes:

@@ -7,10 +7,11 @@
 
 The second and the third line are for some of the files. NAME picks those whose names contain it. For each file: what runs on
 the accelerator and in how many regions, whether device and interpreter agree bit for bit, the signal to noise ratio of the
-device against the source framework's own interpreter (calibrated on the samples that are compared), clock cycles of the device
-and the time of the whole network by the estimate of docs/partition.md. Photographs are parts of those in --images, other inputs
-are random and seeded. A file that is not installed is left out; one that is refused says why. EfficientNet-lite0 is written as an
-ONNX file from its weights (benchmarks.efficientnet_lite), YOLOv8n with random ones (benchmarks.yolov8n).
+device against the source framework's own interpreter, on other samples than those that it was calibrated on, clock cycles of the
+device and the time of the whole network by the estimate of docs/partition.md. Samples are of the kind that the network is for
+(benchmarks.public_inputs); photographs are parts of those in --images. A file that is not installed is left out; one that is
+refused says why. EfficientNet-lite0 is written as an ONNX file from its weights (benchmarks.efficientnet_lite), YOLOv8n with
+random ones (benchmarks.yolov8n).
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ import onnx
 from numpy.typing import NDArray
 
 from benchmarks.efficientnet_lite import efficientnet_lite0
-from benchmarks.photographs import photographs, reads_photographs
+from benchmarks.made_inputs import pictures_of
+from benchmarks.public_inputs import samples_of
+from benchmarks.source_outputs import sourced
 from benchmarks.torch_weights import torch_weights
 from benchmarks.yolov8n import yolov8n
 from vta.compiler.compile import compile_model
@@ -52,9 +55,8 @@ from vta.runtime.compiled_module import CompiledModule
 Array = NDArray[Any]
 Samples = dict[str, Array]
 
-_SAMPLES = 4
-_MANY_BYTES = 256
-"""Values of an integer input are below this: bytes of a file, indices."""
+_CALIBRATION, _COMPARED = 16, 8
+"""Samples to calibrate on, and others to compare on."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,6 @@ class Entry:
         """Of the package and of the file."""
         name = f"{self.distribution}/{Path(self.file).name}" if self.distribution else self.file
         return f"{name}, --static-ranges" if self.static_ranges else name
-
-    @property
-    def reads_signed(self) -> bool:
-        """Whether an image with its channels first goes from -1 to 1."""
-        return self.written is not None
 
     def path(self, npm: Path | None, unpacked: Path) -> Path | None:
         """Where the file is installed, or, out of an archive, put into `unpacked`; None if it is not there."""
@@ -235,12 +232,13 @@ class Row:
 def measure(entry: Entry, path: Path, hw: HardwareConfig, images: Path | None, quantize: QuantizeConfig) -> Row:
     """Compile a file for `hw`, and run it."""
     try:
-        graph, samples = _loaded(entry, path, images)
-        compiled = _compiled(graph, samples, hw, quantize)
+        graph = loaded(entry, path)
+        compiled = _compiled(graph, samples_for(entry, path, graph, _CALIBRATION, images), hw, quantize)
     except VTAError as error:
         said = str(error).replace(str(path), path.name).splitlines()[:2]
         return Row(entry.name, refused=" ".join(line.strip() for line in said))
-    one = [{node.name: _part(samples[node.name], node, index) for node in graph.arguments} for index in range(_SAMPLES)]
+    samples = samples_for(entry, path, graph, _COMPARED, images, seed=1)
+    one = [{node.name: _part(samples[node.name], node, index) for node in graph.arguments} for index in range(_COMPARED)]
     with Module(compiled, CycleDevice(hw)) as module:
         check = module.check(one[0])
         device = [module.run(sample).outputs for sample in one]
@@ -262,12 +260,18 @@ def measure(entry: Entry, path: Path, hw: HardwareConfig, images: Path | None, q
 
 def compiled_network(entry: Entry, path: Path, hw: HardwareConfig, images: Path | None) -> CompiledModule:
     """Compile a file for `hw` as it is measured."""
-    return _compiled(*_loaded(entry, path, images), hw, QuantizeConfig())
+    graph = loaded(entry, path)
+    return _compiled(graph, samples_for(entry, path, graph, _CALIBRATION, images), hw, QuantizeConfig())
 
 
-def _loaded(entry: Entry, path: Path, images: Path | None) -> tuple[Graph, Samples]:
-    graph = load_model(path, entry.shapes, input_values=_known(path, entry), static_ranges=entry.static_ranges)
-    return graph, samples_of(graph, images, signed=entry.reads_signed)
+def loaded(entry: Entry, path: Path) -> Graph:
+    """The network of a file, with the shapes and constants of its entry."""
+    return load_model(path, entry.shapes, input_values=_known(path, entry), static_ranges=entry.static_ranges)
+
+
+def samples_for(entry: Entry, path: Path, graph: Graph, count: int, images: Path | None, *, seed: int = 0) -> Samples:
+    """So many samples for each input of an entry's network, along the first axis; other seeds give other samples."""
+    return samples_of(entry.file, path, graph, count, seed, pictures_of(images))
 
 
 def _compiled(graph: Graph, samples: Samples, hw: HardwareConfig, quantize: QuantizeConfig) -> CompiledModule:
@@ -320,56 +324,6 @@ def _left(compiled: CompiledModule) -> list[Node]:
 def _part(values: Array, node: Node, index: int) -> Array:
     """One sample, as large as the network's input."""
     return values[index * node.shape[0] : (index + 1) * node.shape[0]] if node.shape else values
-
-
-def samples_of(graph: Graph, images: Path | None, *, signed: bool = False) -> Samples:
-    """Samples for each input of a network, along the first axis; `signed` as for `photographs`."""
-    rng = np.random.default_rng(0)
-    found = {}
-    for node in graph.arguments:
-        shape = (_SAMPLES * node.shape[0], *node.shape[1:]) if node.shape else ()
-        if images is not None and node.shape and reads_photographs(node):
-            found[node.name] = photographs(images, node, _SAMPLES, signed=signed)
-        elif node.dtype == "float32":
-            found[node.name] = rng.standard_normal(shape).astype(np.float32)
-        else:
-            info = np.iinfo(node.dtype)
-            found[node.name] = rng.integers(max(info.min, -128), min(info.max, _MANY_BYTES), shape, node.dtype)
-    return found
-
-
-def sourced(path: Path, sample: Mapping[str, Array]) -> list[Array] | None:
-    """What the source framework gives for a sample; None where it does not run the file."""
-    return _onnxruntime(path, sample) if path.suffix == ".onnx" else _litert(path, sample)
-
-
-def _onnxruntime(path: Path, sample: Mapping[str, Array]) -> list[Array]:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    types = {given.name: given.type for given in session.get_inputs()}
-    fed = {name: value.astype(np.int64) if "int64" in types[name] else value for name, value in sample.items() if name in types}
-    return [np.asarray(value) for value in session.run(None, fed)]
-
-
-def _litert(path: Path, sample: Mapping[str, Array]) -> list[Array] | None:
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    try:
-        interpreter = Interpreter(str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1)
-        for given, value in zip(interpreter.get_input_details(), sample.values(), strict=True):
-            if given["shape"].tolist() != list(value.shape):
-                interpreter.resize_tensor_input(given["index"], value.shape)
-        interpreter.allocate_tensors()
-        for given, value in zip(interpreter.get_input_details(), sample.values(), strict=True):
-            interpreter.set_tensor(given["index"], value)
-        interpreter.invoke()
-    except (RuntimeError, ValueError):
-        return None
-    return [np.array(interpreter.get_tensor(given["index"])) for given in interpreter.get_output_details()]
 
 
 def _same(left: Array, right: Array) -> bool:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from onnxruntime.quantization.shape_inference import quant_pre_process
 from PIL import Image
 
-from benchmarks.detectors import written_on
+from benchmarks.made_inputs import written_on
 from benchmarks.onnx_export import exported
 from benchmarks.public_nets import NETWORKS
 from benchmarks.quantization_peer import PEERS, Peer

@@ -185,6 +185,7 @@ class QuantizedLayers:
     def __init__(self) -> None:
         self._before: Graph | None = None
         self._after: Graph | None = None
+        self._equalized = True
 
     def __call__(self, step: Pass, state: State) -> None:
         """Look at what a pass gave."""
@@ -192,6 +193,9 @@ class QuantizedLayers:
             self._before = state.graph
         elif step.name == "quantize":
             self._after = state.quantized
+            from vta.ir.diagnostics import NOT_EQUALIZED
+
+            self._equalized = not state.diagnostics.of(NOT_EQUALIZED)
 
     def report(self, options: argparse.Namespace, calibration: Samples | None, batch: Samples) -> list[LayerQuality]:
         """Say what each quantised layer costs on `batch`; `calibration` is as for `compile_network`.
@@ -205,7 +209,7 @@ class QuantizedLayers:
             raise UsageError(f"{options.model} came quantised: there is no float network to compare its layers with")
         before, config = self._before, quantize_config(options)
         data = _samples(before, options) or calibration
-        if data is not None and config.equalize != "none":
+        if data is not None and config.equalize != "none" and self._equalized:
             before = equalized(before, data, config)
         samples = len(next(iter(batch.values())))
         return signal_to_noise(with_batch(before, samples), with_batch(self._after, samples), batch)

@@ -337,10 +337,10 @@ def add_quantization(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--equalise",
         dest="equalize",
-        choices=("none", "depthwise", "all"),
-        default="depthwise",
+        choices=("measured", "none", "depthwise", "all"),
+        default="measured",
         help="between which layers the ranges of channels are evened out on the calibration data: none, a depthwise one and its "
-        "neighbours, or all (default: %(default)s)",
+        "neighbours, the same unless an output is measured to be less noisy without, or all (default: %(default)s)",
     )
     group.add_argument(
         "--zero-points",

@@ -7,7 +7,7 @@ from dataclasses import field
 
 from vta.support.dataclass import dataclass
 
-__all__ = ["INEXACT", "KEPT_IN_FLOAT", "OVERFLOW", "WRAPS", "ZERO_POINTS", "Diagnostic", "Diagnostics"]
+__all__ = ["INEXACT", "KEPT_IN_FLOAT", "NOT_EQUALIZED", "OVERFLOW", "WRAPS", "ZERO_POINTS", "Diagnostic", "Diagnostics"]
 
 INEXACT = "inexact"
 """A layer does not give exactly what the framework that quantised it gives."""
@@ -19,6 +19,8 @@ KEPT_IN_FLOAT = "kept_in_float"
 """It was measured what int8 costs in a layer, and chosen by that."""
 ZERO_POINTS = "zero_points"
 """It was measured what zero points change in an output, and chosen by that."""
+NOT_EQUALIZED = "not_equalized"
+"""Channels were measured to be better left as they are than evened out."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Diagnostic:
 
     rule: str
     """What kind of thing, by which programs tell them apart: `INEXACT`, `WRAPS`, `OVERFLOW`, `KEPT_IN_FLOAT`,
-    `ZERO_POINTS`."""
+    `ZERO_POINTS`, `NOT_EQUALIZED`."""
     layer: str
     text: str
 

@@ -14,8 +14,9 @@ CALIBRATIONS = ("global_scale", "max", "percentile", "kl", "mse")
 SCALES = ("real", "power_of_two")
 """What an activation's scale may be."""
 
-EQUALIZATIONS = ("none", "depthwise", "all")
-"""Between which layers ranges of channels are evened out: none, those of which one is depthwise or several read one, or all."""
+EQUALIZATIONS = ("measured", "none", "depthwise", "all")
+"""Between which layers ranges of channels are evened out: none, those of which one is depthwise or several read one, all, or as
+with ``depthwise`` unless an output is measured to be less noisy without."""
 
 ZERO_POINTS = ("measured", "none", "depthwise", "all")
 """In which networks the lowest level of int8 stands for zero in values that are never negative, as behind a ReLU, so that they
@@ -59,8 +60,9 @@ class QuantizeConfig:
     """One of `ROUNDINGS`; each to the nearest without data."""
     bias_correction: bool = True
     """Whether biases make up for what rounding the weights adds on average over the calibration data."""
-    equalize: str = "depthwise"
-    """One of `EQUALIZATIONS`, first of all and on the calibration data; nothing happens without data."""
+    equalize: str = "measured"
+    """One of `EQUALIZATIONS`, first of all and on the calibration data; nothing happens without data. ``measured`` is as
+    ``depthwise`` where nothing is measured: with states, or with `skip_conv_layers` given."""
     skip_conv_layers: tuple[int, ...] | None = None
     """Convolutions, transposed ones aside, that stay in float, counted from 0 in topological order. None: what is measured to
     pay is kept in float, of the first convolution and of the last layers before outputs."""

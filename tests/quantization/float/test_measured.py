@@ -11,7 +11,7 @@ import pytest
 from tests.integer_graphs import BASELINE
 from tests.quantization.nets import NetBuilder
 from vta.ir.arithmetic.decibels import decibels
-from vta.ir.diagnostics import KEPT_IN_FLOAT, ZERO_POINTS, Diagnostics
+from vta.ir.diagnostics import KEPT_IN_FLOAT, NOT_EQUALIZED, ZERO_POINTS, Diagnostics
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.passes.canonicalize import canonicalize
@@ -52,7 +52,7 @@ def test_small_networks_are_tried_on_more_samples(products, tried, monkeypatch):
     graph, samples = network()
     samples = {"x": np.concatenate([samples["x"]] * 5)}
     monkeypatch.setattr(measured, "macs_of", lambda node: products if node is graph.calls()[0] else 0)
-    assert len(measured._Trials(graph, samples, QuantizeConfig(), BASELINE, Diagnostics()).batches) == tried
+    assert len(measured._Choice(graph, samples, BASELINE, Diagnostics()).batches) == tried
 
 
 def test_what_a_sample_behind_the_first_ones_shows_counts():
@@ -211,12 +211,12 @@ def test_zero_points_stay_where_they_help():
 
 def test_zero_points_are_left_out_where_an_output_is_less_noisy_without(monkeypatch):
     graph, samples = separable()
-    tried = measured._Trials._noise
+    tried = measured.Trials.noise
 
     def noisy(trials, config):
         return [value - 20 * (config.zero_points != "none") for value in tried(trials, config)]
 
-    monkeypatch.setattr(measured._Trials, "_noise", noisy)
+    monkeypatch.setattr(measured.Trials, "noise", noisy)
     said = Diagnostics()
     config = with_measured_layers(graph, samples, QuantizeConfig(), BASELINE, said)
     assert config.zero_points == "none"
@@ -260,3 +260,60 @@ def test_in_a_large_network_the_layer_that_is_noisy_by_itself_stays_in_float():
     assert config.skip_layers == ("lost",)
     assert said["lost"].text.startswith("stays in float, as the noisiest output has ")
     assert noisiest_layers(graph, samples, QuantizeConfig(skip_conv_layers=()), BASELINE, 5.0)[0] == "lost"
+
+
+def channels_of_two_layers(seed: int, spread: float) -> tuple[Graph, np.ndarray]:
+    """A depthwise layer behind another one, and samples of which each has large values in a few channels alone.
+
+    Channels differ by `spread` in all samples.
+    """
+    rng, channels = np.random.default_rng(seed), 24
+    data = graph_input("x", (1, channels, 4, 4))
+    pass_on = constant(np.eye(channels, dtype=np.float32).reshape(channels, channels, 1, 1))
+    value = call("nn.relu", [call("nn.conv2d", [data, pass_on], "first")], "first")
+    weight = rng.uniform(0.5, 1, (channels, 1, 1, 1)).astype(np.float32)
+    graph = Graph((data,), (call("nn.conv2d", [value, constant(weight)], "second", groups=channels),))
+    levels = np.geomspace(1, 1 / spread, channels)[:, None, None]
+    if spread == 1:
+        levels = np.where(rng.uniform(size=(16, channels, 1, 1)) < 0.1, 1.0, 0.02)
+    return graph, (levels * np.abs(rng.standard_normal((16, channels, 4, 4)))).astype(np.float32)
+
+
+@pytest.mark.parametrize("count", [4, 16])
+def test_channels_are_evened_out_where_that_pays(count):
+    graph, samples = channels_of_two_layers(0, 300)
+    said = Diagnostics()
+    config = with_measured_layers(graph, {"x": samples[:count]}, QuantizeConfig(), BASELINE, said)
+    assert config.equalize == "measured"
+    assert not said.of(NOT_EQUALIZED)
+
+
+def test_channels_stay_as_they_are_where_samples_that_were_held_out_are_less_noisy_so():
+    """What two samples show of channels is cut off in others, where these are large."""
+    graph, samples = channels_of_two_layers(0, 1)
+    said = Diagnostics()
+    config = with_measured_layers(graph, {"x": samples[:4]}, QuantizeConfig(), BASELINE, said)
+    assert config.equalize == "none"
+    (entry,) = said.of(NOT_EQUALIZED).values()
+    even, plain = map(float, re.findall(r"(-?[0-9.]+) dB", entry.text))
+    assert plain > even
+    others = {"x": samples[4:5]}
+
+    def noise(chosen):
+        return decibels(evaluate(graph, others)[0], evaluate(quantize(graph, {"x": samples[:4]}, chosen, BASELINE), others)[0])
+
+    quantized = QuantizeConfig(skip_conv_layers=())
+    assert noise(replace(quantized, equalize="none")) > noise(quantized)
+
+
+def test_what_is_given_of_channels_is_not_measured():
+    graph, samples = channels_of_two_layers(0, 1)
+    for equalize in ("none", "depthwise", "all"):
+        said = Diagnostics()
+        config = with_measured_layers(graph, {"x": samples[:4]}, QuantizeConfig(equalize=equalize), BASELINE, said)
+        assert (config.equalize, said.of(NOT_EQUALIZED)) == (equalize, {})
+
+
+def test_one_sample_says_nothing_of_others():
+    graph, samples = channels_of_two_layers(0, 1)
+    assert with_measured_layers(graph, {"x": samples[:1]}, QuantizeConfig(), BASELINE, Diagnostics()).equalize == "measured"

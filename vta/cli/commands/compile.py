@@ -117,9 +117,9 @@ def add_region(parser: argparse.ArgumentParser) -> None:
 
 def measured_layers(module: CompiledModule) -> list[str]:
     """What was measured of layers that might stay in float, a sentence each."""
-    from vta.ir.diagnostics import KEPT_IN_FLOAT, ZERO_POINTS
+    from vta.ir.diagnostics import KEPT_IN_FLOAT, NOT_EQUALIZED, ZERO_POINTS
 
-    return [str(said) for said in module.diagnostics if said.rule in (KEPT_IN_FLOAT, ZERO_POINTS)]
+    return [str(said) for said in module.diagnostics if said.rule in (KEPT_IN_FLOAT, NOT_EQUALIZED, ZERO_POINTS)]
 
 
 def print_module(module: CompiledModule, output: Output, host: HostModel | None = None) -> list[OffloadEstimate]:

@@ -6,27 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
-from vta.errors import VTAError
 from vta.files.second_process import Postponed, SecondProcess, made
 from vta.ir import names as ops
-from vta.ir.arithmetic.decibels import decibels
-from vta.ir.diagnostics import KEPT_IN_FLOAT, ZERO_POINTS, Diagnostics
+from vta.ir.diagnostics import KEPT_IN_FLOAT, NOT_EQUALIZED, ZERO_POINTS, Diagnostics
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
-from vta.ir.ops.shape import TransposeAttributes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibration.calibrate import batches_of
-from vta.quantization.float.calibration.observe import outputs_of_batches
 from vta.quantization.float.one_thread import on_one_thread
 from vta.quantization.float.plan.layer_walks import last_layers, layers_before_logarithms, weighted_layers
-from vta.quantization.float.quantizer import quantize
+from vta.quantization.float.quantizer import equalizes
 from vta.quantization.float.suspects import noisiest_layers
+from vta.quantization.float.trials import Trials
 from vta.quantization.float.unsigned import has_zero_points
 
 __all__ = ["with_measured_layers"]
@@ -35,7 +33,6 @@ Array = NDArray[Any]
 _Samples = Mapping[str, Array]
 _Measure = Callable[[], list[float]]
 
-_QUICK = {"adaround": "compensated"}
 _FEWEST_TRIED, _MOST_TRIED, _TRIED_PRODUCTS = 4, 16, 80_000_000
 """Batches of calibration data: what a few samples do not show may be most of the noise of others, so that there are as many as
 the products of a network allow."""
@@ -50,11 +47,11 @@ _FEW_LAYERS, _SUSPECTS = 12, 4
 """Where there are no more layers each is tried in float by itself, elsewhere so many of those that are the noisiest."""
 _ZERO_POINTS_MAY_COST_DB = 0.25
 """More levels make each value less noisy, and by chance an output noisier: more than this is no chance that one has to take."""
-_RANK_OF_IMAGES, _RANK_OF_ROWS = 4, 3
-_CHANCES = (ops.SOFTMAX, ops.SIGMOID, ops.HARD_SIGMOID)
-_MOVES = (ops.RESHAPE, ops.TRANSPOSE, ops.SQUEEZE, ops.EXPAND_DIMS)
-_MOST_TIMES = 64
-"""Channels whose largest values differ by more cannot share a scale: fewer than two levels are left of the smaller ones."""
+_EQUALIZED_ON, _FEW_BATCHES = 16, 8
+_OF_FEW_HELD, _OF_MANY_HELD = 2, 4
+_EQUALIZATION_MAY_COST_DB = 3.0
+"""So many batches show whether evening out channels pays, as it hangs on what they show of ranges. Of few a half is held out to
+measure on, of more a quarter. What the others show is less than what all of them will, so that much has to speak against it."""
 _NOISY_DB, _MUST_GAIN_DB = 20.0, 3.0
 """An output noisier than this has its head, and what comes before logarithms, in float if it gets less noisy by so much."""
 
@@ -66,8 +63,9 @@ def with_measured_layers(
 
     The first convolution is quantised if that costs little. Layers before logarithms, the last layer before an output, and any
     single layer of a small network, stay in float if that makes a noisy output better. All are measured by quantising the network
-    and running a few samples. So are zero points, which are left out if the noisiest output is less noisy without. Without data,
-    or with states, the first convolution stays in float if it reads an image. `said` is told of every layer that was measured.
+    and running a few samples. So are zero points, which are left out if the noisiest output is less noisy without, and evened out
+    channels, on samples that were held out. Without data, or with states, the first convolution stays in float if it reads an
+    image. `said` is told of every layer that was measured.
     """
     first = next((node for node in graph.calls() if node.op == ops.CONV2D), None)
     if config.skip_conv_layers is not None:
@@ -79,24 +77,25 @@ def with_measured_layers(
     if data is None or graph.states:
         return careful if reads_image else replace(config, skip_conv_layers=())
     with on_one_thread():
-        return _Trials(graph, data, careful, hw, said).chosen(first)
+        return _Choice(graph, data, hw, said).chosen(first, careful)
 
 
-class _Trials:
-    """Networks that were quantised to see what it costs."""
+class _Choice:
+    """What is chosen by what it costs."""
 
-    def __init__(self, graph: Graph, data: _Samples, config: QuantizeConfig, hw: HardwareConfig, said: Diagnostics) -> None:
-        self.graph, self.config, self.hw, self.said = graph, config, hw, said
+    def __init__(self, graph: Graph, data: _Samples, hw: HardwareConfig, said: Diagnostics) -> None:
+        self.graph, self.hw, self.said = graph, hw, said
+        self.given = data
         self._products = sum(map(macs_of, graph.calls()))
         tried = min(max(_TRIED_PRODUCTS // max(self._products, 1), _FEWEST_TRIED), _MOST_TRIED)
-        self.batches = [batch for batch, _ in zip(batches_of(graph, data), range(tried), strict=False)]
-        self.data = {name: np.stack([batch[name] for batch in self.batches]) for name in self.batches[0]}
-        self.wanted = self._outputs(graph)
+        self.batches = list(islice(batches_of(graph, data), tried))
+        self.trials = Trials(graph, self.batches, self.batches, hw)
 
-    def chosen(self, first: Node) -> QuantizeConfig:
-        """The config with what the trials say."""
-        careful, bold = self.config, replace(self.config, skip_conv_layers=())
-        before, after = self._both(lambda: self._noise(careful), lambda: self._tried(bold))
+    def chosen(self, first: Node, config: QuantizeConfig) -> QuantizeConfig:
+        """`config`, which has the first convolution in float, with what the trials say."""
+        careful = self._with_equalization(config)
+        bold = replace(careful, skip_conv_layers=())
+        before, after = self._both(lambda: self.trials.noise(careful), lambda: self.trials.tried(bold))
         cost = min(before) - min(after)
         kept = cost > _FIRST_MAY_COST_DB and min(after) < _GOOD_DB
         self._say(first, before, after, kept=kept)
@@ -104,6 +103,31 @@ class _Trials:
         config, noise = self._with_front_end(config, noise)
         config, noise = self._with_heads(config, noise)
         return self._with_zero_points(*self._with_single_layers(config, noise))
+
+    def _with_equalization(self, config: QuantizeConfig) -> QuantizeConfig:
+        """The config without evening out channels if the noisiest output gains by that, on samples that were held out.
+
+        On the very samples that ranges were taken from evening them out looks better than it is. Chances of few samples say
+        little: those that are sure of a class have hardly any noise.
+        """
+        if config.equalize != "measured" or not equalizes(self.graph, config):
+            return config
+        batches = list(islice(batches_of(self.graph, self.given), _EQUALIZED_ON))
+        if len(batches) == 1:
+            return config
+        part = _OF_FEW_HELD if len(batches) < _FEW_BATCHES else _OF_MANY_HELD
+        # Samples may come by kinds, or by turns.
+        mixed = [batches[at] for at in np.random.default_rng(0).permutation(len(batches))]
+        held = len(batches) // part
+        trials = Trials(self.graph, mixed[held:], mixed[:held], self.hw, scores=True)
+        even = replace(config, skip_conv_layers=())
+        plain = replace(even, equalize="none")
+        noise, without = self._both(lambda: trials.tried(even), lambda: trials.tried(plain))
+        if min(without) <= min(noise) + _EQUALIZATION_MAY_COST_DB:
+            return config
+        text = f"channels are left as they are: {min(noise):.1f} dB if they are evened out, {min(without):.1f} dB if not"
+        self.said.add(NOT_EQUALIZED, self.graph.outputs[int(np.argmin(noise))].name, text)
+        return replace(config, equalize="none")
 
     def _both(self, one: _Measure, other: _Measure) -> list[list[float]]:
         """What each gives, by two processes where there may be some."""
@@ -124,7 +148,7 @@ class _Trials:
         if config.zero_points != "measured" or not has_zero_points(self.graph, config.zero_points):
             return config
         without = replace(config, zero_points="none")
-        plain = self._tried(without)
+        plain = self.trials.tried(without)
         left_out = min(plain) > min(noise) + _ZERO_POINTS_MAY_COST_DB
         verdict = "are left out" if left_out else "are kept"
         text = f"zero points {verdict}: {min(noise):.1f} dB with them, {min(plain):.1f} dB without"
@@ -140,7 +164,7 @@ class _Trials:
         if not names or min(noise) >= _NOISY_DB:
             return config, noise
         spectral = _with_layers(config, {0: names})
-        better = self._tried(spectral)
+        better = self.trials.tried(spectral)
         won = [at for at, value in enumerate(noise) if value < _NOISY_DB and better[at] >= value + _MUST_GAIN_DB]
         if not won:
             return config, noise
@@ -154,7 +178,7 @@ class _Trials:
         heads = {at: last_layers(self.graph.outputs[at]) for at, value in enumerate(noise) if value < _NOISY_DB}
         if not any(heads.values()):
             return config, noise
-        better = self._tried(_with_layers(config, heads))
+        better = self.trials.tried(_with_layers(config, heads))
         helped = {at: names for at, names in heads.items() if names and better[at] >= noise[at] + _MUST_GAIN_DB}
         for at, names in helped.items():
             text = f"stays in float, as output {at} has {noise[at]:.1f} dB with it in int8, {better[at]:.1f} dB without"
@@ -169,7 +193,7 @@ class _Trials:
         """
         left = [name for name in weighted_layers(self.graph) if name not in config.skip_layers]
         if len(left) > _FEW_LAYERS and min(noise) < _NOISY_DB:
-            for name in noisiest_layers(self.graph, self.data, config, self.hw, min(noise))[:_SUSPECTS]:
+            for name in noisiest_layers(self.graph, self.trials.data, config, self.hw, min(noise))[:_SUSPECTS]:
                 config, noise = self._with_single_layer(config, noise, [name])
             return config, noise
         while left and min(noise) < _NOISY_DB:
@@ -184,7 +208,7 @@ class _Trials:
         self, config: QuantizeConfig, noise: list[float], names: Sequence[str]
     ) -> tuple[QuantizeConfig, list[float]]:
         """The config with the one of some layers in float, as the last that it skips, that helps most, and the noise then."""
-        tried = {name: self._tried(_with_layers(config, {0: [name]})) for name in names}
+        tried = {name: self.trials.tried(_with_layers(config, {0: [name]})) for name in names}
         best = max(names, key=lambda name: min(tried[name]))
         if min(noise) >= _NOISY_DB or min(tried[best]) < min(noise) + _MUST_GAIN_DB:
             return config, noise
@@ -192,57 +216,9 @@ class _Trials:
         self.said.add(KEPT_IN_FLOAT, best, f"stays in float, as the noisiest output has {verdict}")
         return _with_layers(config, {0: [best]}), tried[best]
 
-    def _tried(self, config: QuantizeConfig) -> list[float]:
-        """The noise with a config that may not work."""
-        try:
-            return self._noise(config)
-        except VTAError:
-            return [-np.inf] * len(self.wanted)
-
-    def _noise(self, config: QuantizeConfig) -> list[float]:
-        """The signal to noise ratio of each output, in decibels, or of its noisiest part."""
-        # Which way is better does not hang on the last hundredth of the rounding, and this is the quick way.
-        quick = replace(config, rounding=_QUICK.get(config.rounding, config.rounding))
-        got = self._outputs(quantize(self.graph, self.data, quick, self.hw))
-        axes = [_channel_axis(output) for output in self.graph.outputs]
-        # Batches lie along an axis before the others.
-        axes = [None if axis is None else axis + 1 for axis in axes]
-        return [_decibels(*each) for each in zip(self.wanted, got, axes, strict=True)]
-
-    def _outputs(self, graph: Graph) -> list[Array]:
-        return outputs_of_batches(graph, self.batches)
-
 
 def _as_bytes(measure: _Measure) -> bytes:
     return np.array(measure(), np.float64).tobytes()
-
-
-def _decibels(wanted: Array, got: Array, axis: int | None) -> float:
-    """The signal to noise ratio of an output, over all batches, or of channels that are far smaller than others if it is less.
-
-    Boxes in pixels and scores are often one tensor: no noise in the scores shows beside those.
-    """
-    whole = decibels(wanted, got)
-    if axis is None:
-        return whole
-    sizes = np.abs(np.where(np.isfinite(wanted), wanted, 0)).max(axis=tuple(at for at in range(wanted.ndim) if at != axis))
-    small: tuple[Any, ...] = (*(slice(None),) * axis, np.flatnonzero(sizes * _MOST_TIMES < sizes.max()))
-    return min(whole, decibels(wanted[small], got[small])) if wanted[small].any() else whole
-
-
-def _channel_axis(output: Node) -> int | None:
-    """The axis of channels of an output that has places, too: of an image the second, unless it was turned; else the shorter.
-
-    None where it has none, or where all are chances, of which the small ones say nothing.
-    """
-    source = output
-    while source.op in _MOVES:
-        source = source.inputs[0]
-    if source.op in _CHANCES or len(output.shape) not in (_RANK_OF_IMAGES, _RANK_OF_ROWS):
-        return None
-    if len(output.shape) == _RANK_OF_ROWS:
-        return 1 + (output.shape[2] < output.shape[1])
-    return 3 if isinstance(output.attrs, TransposeAttributes) and output.attrs.axes[-1] == 1 else 1
 
 
 def _with_layers(config: QuantizeConfig, heads: Mapping[int, Sequence[str]]) -> QuantizeConfig:

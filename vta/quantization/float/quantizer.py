@@ -28,12 +28,12 @@ from vta.quantization.float.plan.rows import longest_row, with_norms
 from vta.quantization.float.rewriter import AVERAGES, PRODUCT_BITS, Rewriter
 from vta.quantization.float.scale_groups import ScaleGroups
 from vta.quantization.float.unsigned import unsigned_values
-from vta.quantization.float.weights.cross_layer_equalization import equalize
+from vta.quantization.float.weights.cross_layer_equalization import equalize, evens_out
 from vta.quantization.float.weights.factors_ahead import FactorsAhead
 from vta.quantization.float.weights.gptq import compensated
 from vta.quantization.float.weights.weighted_layer import ROUNDERS
 
-__all__ = ["equalized", "quantize"]
+__all__ = ["equalized", "equalizes", "quantize"]
 
 Array = NDArray[Any]
 
@@ -104,8 +104,17 @@ def _check_weighted(plan: Plan, unbounded: frozenset[Node]) -> None:
 
 def equalized(graph: Graph, data: Mapping[str, Array], config: QuantizeConfig) -> Graph:
     """Return the float network that ``config.equalise`` quantises: the same function, with even ranges of channels."""
-    whole = replace(config, skip_conv_layers=(), skip_layers=(), skip_dense=False)
-    return equalize(graph, make_plan(graph, config), batches_of(graph, data), config.equalize, make_plan(graph, whole))
+    return equalize(graph, make_plan(graph, config), batches_of(graph, data), config.equalize, _whole_plan(graph, config))
+
+
+def equalizes(graph: Graph, config: QuantizeConfig) -> bool:
+    """Whether a network has channels that ``config.equalise`` would even out."""
+    return evens_out(graph, make_plan(graph, config), config.equalize, _whole_plan(graph, config))
+
+
+def _whole_plan(graph: Graph, config: QuantizeConfig) -> Plan:
+    """What groups there are with those layers that stay in float as well."""
+    return make_plan(graph, replace(config, skip_conv_layers=(), skip_layers=(), skip_dense=False))
 
 
 def _observed(node: Node, plan: Plan) -> bool:

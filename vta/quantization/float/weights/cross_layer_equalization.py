@@ -25,7 +25,7 @@ from vta.ir.ops.nn.conv import Conv2DAttributes
 from vta.quantization.float.plan.quant_groups import Plan, QuantGroup
 from vta.support.dataclass import dataclass
 
-__all__ = ["equalize", "is_depthwise"]
+__all__ = ["equalize", "evens_out", "is_depthwise"]
 
 Array = NDArray[Any]
 
@@ -55,9 +55,7 @@ def equalize(
     groups there are with those that stay in float as well. A pair of which one layer is in float counts too: what lies between
     them is rounded.
     """
-    pairs = [] if which == "none" else _pairs(graph, plan, whole or plan)
-    if which == "depthwise":
-        pairs = [pair for pair in pairs if len(pair.readers) > 1 or any(map(is_depthwise, (pair.first.anchor, *pair.readers)))]
+    pairs = _pairs_between(graph, plan, which, whole)
     if not pairs:
         return graph
     ranges = _channel_ranges(graph, [pair.first.result for pair in pairs], batches)
@@ -74,6 +72,18 @@ def equalize(
         divide |= dict.fromkeys((pair.first.anchor, *pair.first.biases), factor)
         multiply |= dict.fromkeys(pair.readers, factor)
     return _scaled(graph, divide, multiply)
+
+
+def evens_out(graph: Graph, plan: Plan, which: str, whole: Plan | None = None) -> bool:
+    """Whether `equalize` may change anything; arguments as there."""
+    return bool(_pairs_between(graph, plan, which, whole))
+
+
+def _pairs_between(graph: Graph, plan: Plan, which: str, whole: Plan | None) -> list[_Pair]:
+    pairs = [] if which == "none" else _pairs(graph, plan, whole or plan)
+    if which == "all":
+        return pairs
+    return [pair for pair in pairs if len(pair.readers) > 1 or any(map(is_depthwise, (pair.first.anchor, *pair.readers)))]
 
 
 def _pairs(graph: Graph, plan: Plan, whole: Plan) -> list[_Pair]:
