@@ -7,6 +7,7 @@ import pytest
 
 from vta.cli.main import main
 from vta.demo import model_path
+from vta.records.host.timed_again import LEAST_GAIN, is_default
 from vta.records.log import read_log
 
 pytest.importorskip("xgboost")
@@ -47,7 +48,10 @@ def test_a_distilled_log_has_the_best_of_each_kernel(log, tmp_path, capsys):
     assert main(["records", "distill", str(log), "-o", str(best)]) == 0
     (line,) = read_log(best)
     costs = {record.entity: record.cost for record in (entry.record for entry in read_log(log))}
-    assert line.record.cost == min(costs.values())
+    least = min(costs.values())
+    default = next(record.cost for record in (entry.record for entry in read_log(log)) if is_default(record))
+    # On a busy machine nothing may gain enough to take the default's place.
+    assert line.record.cost == (least if least < default * (1 - LEAST_GAIN) else default)
 
 
 def test_what_is_searched_is_listed_with_what_it_computes(log, capsys):
