@@ -212,6 +212,18 @@ def _shrink(node: Operation) -> Node:
     return apply(ops.WHERE, apply(ops.LESS, data, apply(ops.NEGATIVE, bound)), apply(ops.ADD, data, bias), above)
 
 
+def _is_nan(node: Operation) -> Node:
+    return node.apply(ops.LOGICAL_NOT, node.apply(ops.EQUAL, node.input(), node.input()))
+
+
+def _is_infinite(node: Operation) -> Node:
+    """Of both signs, unless attributes leave out one."""
+    signs = [sign for sign, name in ((1, "positive"), (-1, "negative")) if node.integer(f"detect_{name}", 1)]
+    found = [node.apply(ops.EQUAL, node.input(), like(sign * math.inf, node.input())) for sign in signs]
+    never = node.constant(np.zeros(node.input().shape, bool))
+    return reduce(partial(node.apply, ops.LOGICAL_OR), found) if found else never
+
+
 def _thresholded_relu(node: Operation) -> Node:
     data = node.input()
     above = node.apply(ops.GREATER, data, like(node.number("alpha", 1.0), data))
@@ -245,6 +257,8 @@ CONVERTERS: dict[str, Converter] = {
     "HardSigmoid": _hard_sigmoid,
     "HardSwish": _unary(ops.HARD_SWISH),
     "Identity": _identity,
+    "IsInf": _is_infinite,
+    "IsNaN": _is_nan,
     "LeakyRelu": _leaky_relu,
     "Less": _binary(ops.LESS),
     "LessOrEqual": _binary(ops.LESS_EQUAL),
