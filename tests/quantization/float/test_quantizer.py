@@ -272,3 +272,13 @@ def test_a_result_of_which_next_to_nothing_was_seen_is_no_error(hw: HardwareConf
     found = evaluate(with_bounds(quantized), batch)[0]
     assert np.abs(found).max() < 1
     np.testing.assert_array_equal(evaluate(lower(with_bounds(quantized), hw), batch)[0], found)
+
+
+def test_a_hard_swish_that_is_an_output_and_read_by_a_layer(net, hw: HardwareConfig):
+    data = graph_input("data", (1, 3, 8, 8))
+    swish = call("nn.hard_swish", [net.conv(data, 8, "first", relu=False)], "swish")
+    graph = Graph((data,), (net.conv(swish, 4, "second", relu=False), swish))
+    quantized = quantize(graph, net.samples(graph, 8), QuantizeConfig(skip_conv_layers=()), hw)
+    batch = net.samples(graph, 1)
+    for found, wanted in zip(evaluate(quantized, batch), evaluate(graph, batch), strict=True):
+        assert relative_error(found, wanted) < 0.05
