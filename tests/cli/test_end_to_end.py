@@ -3,7 +3,9 @@
 import json
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from vta.cli.main import main
 from vta.demo import load_digits, model_path
@@ -185,6 +187,21 @@ def test_eval_says_what_each_layer_costs(files, capsys, more):
     assert all(row["snr_db"] > 15 for row in rows)
     assert main([str(part) for part in eval_arguments(files, "test.npz", "--limit", "20", "--layers", *more)]) == 0
     assert "signal to noise, dB" in capsys.readouterr().out
+
+
+def test_eval_says_what_layers_cost_of_a_network_that_mixes_its_samples(tmp_path, capsys):
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], name="conv"),
+        helper.make_node("ReduceMean", ["a"], ["m"], axes=[0], keepdims=1, name="mean"),
+        helper.make_node("Sub", ["a", "m"], ["y"], name="centre"),
+    ]
+    weight = np.random.default_rng(0).normal(size=(8, 4, 1, 1)).astype(np.float32)
+    ins, outs = (helper.make_tensor_value_info(name, 1, (2, size, 1, 1)) for name, size in (("x", 4), ("y", 8)))
+    graph = helper.make_graph(nodes, "mixing", [ins], [outs], [numpy_helper.from_array(weight, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), tmp_path / "mixing.onnx")
+    np.savez(tmp_path / "data.npz", x=np.random.default_rng(1).normal(size=(6, 4, 1, 1)), y=np.zeros(6, int))
+    arguments = ["eval", tmp_path / "mixing.onnx", "--data", tmp_path / "data.npz", "--config", "sim", "--quantize-first", "--layers"]
+    assert [row["layer"] for row in run_json(arguments, capsys)["layers"]]
 
 
 def test_eval_says_when_a_limit_leaves_classes_out(files, capsys):

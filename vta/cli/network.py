@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import preprocessing
-from vta.errors import ImportModelError, OpenShapesError, UsageError
+from vta.errors import GraphError, ImportModelError, OpenShapesError, UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -198,7 +198,7 @@ class QuantizedLayers:
 
         Raises `UsageError` if the network came quantised.
         """
-        from vta.ir.transforms.batch import with_batch
+        from vta.ir.transforms.batch import batch_size, with_batch
         from vta.quantization import equalized, signal_to_noise
 
         if self._before is None or self._after is None:
@@ -208,7 +208,12 @@ class QuantizedLayers:
         if data is not None and config.equalize != "none":
             before = equalized(before, data, config)
         samples = len(next(iter(batch.values())))
-        return signal_to_noise(with_batch(before, samples), with_batch(self._after, samples), batch)
+        try:
+            graphs = with_batch(before, samples), with_batch(self._after, samples)
+        except GraphError:
+            # They may mix samples, or say how many these are where nothing can be changed: then one run has to do.
+            graphs, samples = (before, self._after), batch_size(before)
+        return signal_to_noise(*graphs, {name: values[:samples] for name, values in batch.items()})
 
 
 def _samples(graph: Graph, options: argparse.Namespace) -> Samples | None:
