@@ -203,7 +203,16 @@ def test_eval_says_what_layers_cost_of_a_network_that_mixes_its_samples(tmp_path
     graph = helper.make_graph(nodes, "mixing", [ins], [outs], constants)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), tmp_path / "mixing.onnx")
     np.savez(tmp_path / "data.npz", x=rng.normal(size=(6, 4, 1, 1)), y=np.zeros(6, int))
-    arguments = ["eval", tmp_path / "mixing.onnx", "--data", tmp_path / "data.npz", "--config", "sim", "--quantize-first", "--layers"]
+    arguments = [
+        "eval",
+        tmp_path / "mixing.onnx",
+        "--data",
+        tmp_path / "data.npz",
+        "--config",
+        "sim",
+        "--quantize-first",
+        "--layers",
+    ]
     assert [row["layer"] for row in run_json(arguments, capsys)["layers"]] == ["first"]
 
 

@@ -95,7 +95,10 @@ def test_every_pass_can_be_dumped_after_a_veto():
     texts = {}
     alone = Graph((X,), (call("nn.relu", [X], "alone"),))
     compile_graph(
-        alone, BASELINE, least_gain=None, watch=lambda step, state: texts.setdefault(step.name, []).append(dump(state, step.level))
+        alone,
+        BASELINE,
+        least_gain=None,
+        watch=lambda step, state: texts.setdefault(step.name, []).append(dump(state, step.level)),
     )
     assert [bool(text) for text in texts["schedule"]] == [bool(text) for text in texts["lower_to_tiles"]] == [True, False]
 

@@ -158,7 +158,10 @@ def test_clip_with_bounds_that_are_computed(same, bounds):
     ],
 )
 def test_what_is_no_finite_number(op, attributes, expected):
-    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [5]), helper.make_tensor_value_info("y", TensorProto.BOOL, [5])]
+    values = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [5]),
+        helper.make_tensor_value_info("y", TensorProto.BOOL, [5]),
+    ]
     graph = helper.make_graph([node(op, **attributes)], "graph", values[:1], values[1:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
     result = evaluate(import_onnx(model), {"x": np.float32([np.nan, np.inf, -np.inf, 0, 1e38])})[0]

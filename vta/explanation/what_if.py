@@ -67,7 +67,7 @@ class WhatIf:
             return None
 
     def with_requantize_unit(self) -> int | None:
-        """The cycles on a core that has REQUANTIZE besides; None if it cannot have it, nothing would use it, or something not fit.
+        """The cycles on a core that has REQUANTIZE besides; None if it cannot, nothing would use it, or something not fit.
 
         What additions become depends on values, which are not looked at: they are taken to be one rescaling of a sum.
         """

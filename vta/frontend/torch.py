@@ -129,7 +129,7 @@ def _check_divisors(program: Any, name: str) -> None:
         divisor = given.get("divisor_override")
         if divisor is not None:
             raise ImportModelError(
-                f"{name}: {node.name}: divisor_override={divisor} of an average cannot be imported; multiply its result in its place"
+                f"{name}: {node.name}: divisor_override={divisor} of an average cannot be imported; multiply its result instead"
             )
 
 

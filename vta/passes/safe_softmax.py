@@ -37,7 +37,9 @@ def _is_needless(node: Node) -> bool:
 
 
 def _is_nan(condition: Node, value: Node) -> bool:
-    return condition.op == ops.LOGICAL_NOT and condition.inputs[0].op == ops.EQUAL and condition.inputs[0].inputs == (value, value)
+    return (
+        condition.op == ops.LOGICAL_NOT and condition.inputs[0].op == ops.EQUAL and condition.inputs[0].inputs == (value, value)
+    )
 
 
 def _keeps_a_score(softmax: Node) -> bool:

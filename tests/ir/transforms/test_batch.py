@@ -74,15 +74,21 @@ def attention(batch, tokens=3, heads=2, width=4):
     def layer(data, name):
         rows = call("reshape", [data], name, newshape=(batch * tokens, features))
         weight = constant(rng.normal(size=(features, features)).astype(np.float32))
-        rows = call("nn.bias_add", [call("nn.dense", [rows, weight], name), constant(rng.normal(size=features).astype(np.float32))])
+        rows = call(
+            "nn.bias_add", [call("nn.dense", [rows, weight], name), constant(rng.normal(size=features).astype(np.float32))]
+        )
         return call("reshape", [rows], name, newshape=(batch, tokens, features))
 
     def split(data, name):
-        apart = call("transpose", [call("reshape", [data], name, newshape=(batch, tokens, heads, width))], name, axes=(0, 2, 1, 3))
+        apart = call(
+            "transpose", [call("reshape", [data], name, newshape=(batch, tokens, heads, width))], name, axes=(0, 2, 1, 3)
+        )
         return call("reshape", [apart], name, newshape=(batch * heads, tokens, width))
 
     query, key, value = (split(layer(x, name), name) for name in ("query", "key", "value"))
-    shares = call("nn.softmax", [call("nn.matmul", [query, call("transpose", [key], "turn", axes=(0, 2, 1))], "scores")], "soft", axis=-1)
+    shares = call(
+        "nn.softmax", [call("nn.matmul", [query, call("transpose", [key], "turn", axes=(0, 2, 1))], "scores")], "soft", axis=-1
+    )
     together = call("reshape", [call("nn.matmul", [shares, value], "mix")], "mix", newshape=(batch, heads, tokens, width))
     joined = call("reshape", [call("transpose", [together], "mix", axes=(0, 2, 1, 3))], "mix", newshape=(batch, tokens, features))
     return Graph((x,), (layer(joined, "out"),))
@@ -103,9 +109,18 @@ def test_rows_and_heads_of_samples_are_computed_as_before(old):
     [
         (lambda rows: call("sum", [rows], "mixer", axis=(0,), keepdims=False), "mixer: sum works along the batch dimension"),
         (lambda rows: call("nn.softmax", [rows], "mixer", axis=0), "mixer: nn.softmax works along the batch dimension"),
-        (lambda rows: call("transpose", [rows], "mixer", axes=(1, 0)), "mixer: transpose gives .* does not treat samples one by one"),
-        (lambda rows: call("strided_slice", [rows], "mixer", begin=(1, 0), end=(3, 4), strides=(1, 1)), "mixer: strided_slice gives"),
-        (lambda rows: call("add", [rows, constant(np.ones((3, 4), np.float32))], "mixer"), "cannot run 2 samples at once: mixer: add"),
+        (
+            lambda rows: call("transpose", [rows], "mixer", axes=(1, 0)),
+            "mixer: transpose gives .* does not treat samples one by one",
+        ),
+        (
+            lambda rows: call("strided_slice", [rows], "mixer", begin=(1, 0), end=(3, 4), strides=(1, 1)),
+            "mixer: strided_slice gives",
+        ),
+        (
+            lambda rows: call("add", [rows, constant(np.ones((3, 4), np.float32))], "mixer"),
+            "cannot run 2 samples at once: mixer: add",
+        ),
         (lambda rows: call("reshape", [rows], "mixer", newshape=(12,)), "do not share a leading batch|mixer"),
     ],
 )
@@ -114,7 +129,9 @@ def test_mixing_rows_is_refused(make, message):
     mixed = make(call("reshape", [x], "rows", newshape=(3, 4)))
     graph = Graph((x,), (call("reshape", [mixed], "end", newshape=(1, -1)),))
     if message.startswith("do not"):
-        np.testing.assert_array_equal(evaluate(with_batch(graph, 2), {"x": np.arange(24, dtype=np.float32).reshape(2, 3, 4)})[0][1], np.arange(12, 24))
+        np.testing.assert_array_equal(
+            evaluate(with_batch(graph, 2), {"x": np.arange(24, dtype=np.float32).reshape(2, 3, 4)})[0][1], np.arange(12, 24)
+        )
         return
     with pytest.raises(GraphError, match=message):
         with_batch(graph, 2)

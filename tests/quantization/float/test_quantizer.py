@@ -251,11 +251,24 @@ def test_values_that_are_always_zero_have_scales_like_those_around_them(net, hw:
     np.testing.assert_array_equal(evaluate(lower(quantized, hw), batch)[0], found[0])
 
 
-@pytest.mark.parametrize("config", [QuantizeConfig(calibration="max"), QuantizeConfig(calibration="max", scales="power_of_two"), QuantizeConfig(calibration="max", multipliers=True)])
+@pytest.mark.parametrize(
+    "config",
+    [
+        QuantizeConfig(calibration="max"),
+        QuantizeConfig(calibration="max", scales="power_of_two"),
+        QuantizeConfig(calibration="max", multipliers=True),
+    ],
+)
 @pytest.mark.parametrize("join", ["add", "multiply", "nn.matmul", "layer"])
 def test_a_result_of_which_next_to_nothing_was_seen_is_no_error(hw: HardwareConfig, config: QuantizeConfig, join: str):
-    left, right = graph_input("left", (1, 16, 1, 16)), graph_input("right", (1, 16, 16, 1) if join == "nn.matmul" else (1, 16, 1, 16))
-    sides = [call("nn.conv2d", [side, constant(np.eye(16, dtype=np.float32).reshape(16, 16, 1, 1))], side.name) for side in (left, right)]
+    left, right = (
+        graph_input("left", (1, 16, 1, 16)),
+        graph_input("right", (1, 16, 16, 1) if join == "nn.matmul" else (1, 16, 1, 16)),
+    )
+    sides = [
+        call("nn.conv2d", [side, constant(np.eye(16, dtype=np.float32).reshape(16, 16, 1, 1))], side.name)
+        for side in (left, right)
+    ]
     if join == "layer":
         weight = np.tile(np.eye(16, dtype=np.float32), 2).reshape(16, 32, 1, 1)
         joined = call("nn.conv2d", [call("concatenate", sides, "both", axis=1), constant(weight)], join)

@@ -99,9 +99,11 @@ def test_the_process_is_split_for_simulators_of_this_process_alone(hardware, mod
 @pytest.mark.parametrize(("low", "high"), [(-1, 0), (0, 180), (1, 1000)])
 def test_classes_that_the_network_does_not_have_are_refused(hardware, module_builder, low, high):
     data = Dataset(samples().x, np.array([low, *[high] * (COUNT - 1)]))
-    with Module(module_builder(inputs=1), SimDevice(hardware())) as module:
-        with pytest.raises(UsageError, match=rf"'y' holds classes from {low} to {high}; the network has classes from 0 to 179, as"):
-            evaluate_top1(module, data, Preprocessing("NHWC"))
+    with (
+        Module(module_builder(inputs=1), SimDevice(hardware())) as module,
+        pytest.raises(UsageError, match=rf"'y' holds classes from {low} to {high}; the network has classes from 0 to 179, as"),
+    ):
+        evaluate_top1(module, data, Preprocessing("NHWC"))
 
 
 def test_an_output_of_one_integer_is_the_class():
@@ -121,5 +123,8 @@ def test_of_one_real_output_only_class_0_is_found():
     x = graph_input("x", (1, 4))
     graph = Graph((x,), (call("sigmoid", [call("sum", [x], "sum", axis=(1,), keepdims=True)], "score"),))
     compiled = compile_model(graph, HardwareConfig.named("sim"))
-    with Module(compiled, SimDevice(compiled.hw)) as module, pytest.raises(UsageError, match="classes from 0 to 0, as many as its"):
+    with (
+        Module(compiled, SimDevice(compiled.hw)) as module,
+        pytest.raises(UsageError, match="classes from 0 to 0, as many as its"),
+    ):
         evaluate_top1(module, Dataset(np.ones((2, 4)), np.array([0, 1])))

@@ -205,7 +205,13 @@ class Rewriter:
     def _only_swished(self, node: Node) -> bool:
         """Whether one hard swish is all that reads a value, so that both can be one operator of this target."""
         read = [function for function in self.plan.functions.values() if function.root is node]
-        if not self.swishes or len(read) != 1 or read[0].swish is None or node in self.graph.outputs or read[0].result in self.shown:
+        if (
+            not self.swishes
+            or len(read) != 1
+            or read[0].swish is None
+            or node in self.graph.outputs
+            or read[0].result in self.shown
+        ):
             return False
         return read[0].result in self.plan.integer_use and all(user in read[0].nodes for user in self.users[node])
 

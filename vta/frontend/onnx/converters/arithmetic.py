@@ -11,7 +11,7 @@ import onnx
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import add, gelu, gelu_by_tanh, like, multiply, selu, softplus, softsign
-from vta.frontend.onnx.operation import Converter, Operation
+from vta.frontend.onnx.operation import MICROSOFT, Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
 from vta.frontend.onnx.unsigned import BYTE_OFFSET
 from vta.ir import names as ops
@@ -204,6 +204,24 @@ def _swish(node: Operation) -> Node:
     return node.apply(ops.MULTIPLY, data, node.apply(ops.SIGMOID, inner))
 
 
+def _gaussian(node: Operation) -> Node:
+    return gelu(node.apply, node.input())
+
+
+def _biased_gaussian(node: Operation) -> Node:
+    return gelu(node.apply, node.apply(ops.ADD, node.input(0), node.input(1)))
+
+
+def _fast_gaussian(node: Operation) -> Node:
+    data, bias = node.input(0), node.optional(1)
+    return gelu_by_tanh(node.apply, data if bias is None else node.apply(ops.ADD, data, bias))
+
+
+def _quick_gaussian(node: Operation) -> Node:
+    data, alpha = node.input(), node.number("alpha", 1.702)
+    return node.apply(ops.MULTIPLY, data, node.apply(ops.SIGMOID, node.apply(ops.MULTIPLY, data, like(alpha, data))))
+
+
 def _shrink(node: Operation) -> Node:
     """x + bias below -lambd, x - bias above lambd, 0 between."""
     data, apply = node.input(), node.apply
@@ -291,4 +309,8 @@ CONVERTERS: dict[str, Converter] = {
     "ThresholdedRelu": _thresholded_relu,
     "Where": _where,
     "Xor": _binary(ops.LOGICAL_XOR),
+    f"BiasGelu{MICROSOFT}": _biased_gaussian,
+    f"FastGelu{MICROSOFT}": _fast_gaussian,
+    f"Gelu{MICROSOFT}": _gaussian,
+    f"QuickGelu{MICROSOFT}": _quick_gaussian,
 }
