@@ -26,7 +26,7 @@ from vta.runtime.evaluation.trained import TrainedPass
 from vta.runtime.loaded_module import LoadedModule
 from vta.runtime.module import Module
 from vta.runtime.reports import BatchReport
-from vta.runtime.values.batches import Tick
+from vta.runtime.values.batches import Tick, have_no_batch_axis
 from vta.runtime.values.chunks import cores
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
@@ -109,7 +109,7 @@ def evaluate_top1(
     options = options or Preprocessing()
     stages = _Stages(len(data.y), progress)
     inputs = input_samples(module.compiled.graph, data, options)
-    _check_classes(module, data)
+    _check_classes(module, inputs, data)
 
     def compute_trained() -> list[NDArray[Any]]:
         if float_graph is None:
@@ -143,11 +143,11 @@ def evaluate_top1(
     )
 
 
-def _check_classes(module: LoadedModule, data: Dataset) -> None:
+def _check_classes(module: LoadedModule, inputs: Mapping[str, NDArray[Any]], data: Dataset) -> None:
     """Raise `UsageError` if a sample's class is none that the network can give."""
     graph = module.compiled.graph
-    output, shape = graph.outputs[0], graph.inputs[0].shape
-    count = prod(output.shape) // shape[0] if shape else 1
+    output = graph.outputs[0]
+    count = prod(output.shape) // (1 if have_no_batch_axis(graph, inputs) else graph.inputs[0].shape[0])
     if not len(data.y) or _is_class(output.dtype, count):
         return
     least, most = int(data.y.min()), int(data.y.max())
