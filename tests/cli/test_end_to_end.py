@@ -3,7 +3,9 @@
 import json
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from vta.cli.main import main
 from vta.demo import load_digits, model_path
@@ -199,6 +201,33 @@ def test_eval_says_what_each_layer_costs(files, capsys, more):
     assert all(row["snr_db"] > 15 for row in rows)
     assert main([str(part) for part in eval_arguments(files, "test.npz", "--limit", "20", "--layers", *more)]) == 0
     assert "signal to noise, dB" in capsys.readouterr().out
+
+
+def test_eval_says_what_layers_cost_of_a_network_that_mixes_its_samples(tmp_path, capsys):
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["b"], name="first"),
+        helper.make_node("Conv", ["b", "v"], ["a"], name="second"),
+        helper.make_node("ReduceMean", ["a"], ["m"], axes=[0], keepdims=1, name="mean"),
+        helper.make_node("Sub", ["a", "m"], ["y"], name="centre"),
+    ]
+    rng = np.random.default_rng(0)
+    weights = {"w": rng.normal(size=(8, 4, 1, 1)), "v": rng.normal(size=(8, 8, 1, 1))}
+    constants = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in weights.items()]
+    ins, outs = (helper.make_tensor_value_info(name, 1, (2, size, 1, 1)) for name, size in (("x", 4), ("y", 8)))
+    graph = helper.make_graph(nodes, "mixing", [ins], [outs], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), tmp_path / "mixing.onnx")
+    np.savez(tmp_path / "data.npz", x=rng.normal(size=(6, 4, 1, 1)), y=np.zeros(6, int))
+    arguments = [
+        "eval",
+        tmp_path / "mixing.onnx",
+        "--data",
+        tmp_path / "data.npz",
+        "--config",
+        "sim",
+        "--quantize-first",
+        "--layers",
+    ]
+    assert [row["layer"] for row in run_json(arguments, capsys)["layers"]] == ["first"]
 
 
 def test_eval_says_when_a_limit_leaves_classes_out(files, capsys):

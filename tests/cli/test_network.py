@@ -27,3 +27,16 @@ def test_open_dimensions_come_with_the_options_that_close_them(open_model, capsy
     assert main(command) == 1
     assert "on the command line --input-shape x=1,3,H,W --input-shape y=H,4\n" in capsys.readouterr().err
     assert main([*command, "--input-shape", "x=1,3,8,8"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("flag", "one", "other", "message"),
+    [
+        ("--input-shape", "x=1,3,8,8", "x=1,3,4,4", r"--input-shape x is given twice: (1, 3, 8, 8) and (1, 3, 4, 4)"),
+        ("--input-value", "x=1", "x=2", "--input-value x is given twice: 1 and 2"),
+        ("--state", "x=a", "x=b", "--state x is given twice: a and b"),
+    ],
+)
+def test_what_is_said_twice_must_be_the_same(open_model, capsys, flag, one, other, message):
+    assert main(["compile", str(open_model), flag, one, flag, other]) == 2
+    assert message in capsys.readouterr().err

@@ -91,6 +91,18 @@ def test_a_veto_runs_the_passes_from_the_partition_again():
     assert seen[-1] == "place"
 
 
+def test_every_pass_can_be_dumped_after_a_veto():
+    texts = {}
+    alone = Graph((X,), (call("nn.relu", [X], "alone"),))
+    compile_graph(
+        alone,
+        BASELINE,
+        least_gain=None,
+        watch=lambda step, state: texts.setdefault(step.name, []).append(dump(state, step.level)),
+    )
+    assert [bool(text) for text in texts["schedule"]] == [bool(text) for text in texts["lower_to_tiles"]] == [True, False]
+
+
 def test_progress_is_told_each_stage_once():
     told = []
     compile_model(model_path(), BASELINE, progress=told.append)

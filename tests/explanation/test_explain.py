@@ -90,6 +90,15 @@ def test_the_requantize_unit_is_predicted_by_programs_that_use_it(resnet8, told)
     assert found["REQUANTIZE_UNIT"].predicted_cycles == cycles_of(unit) < told.total
 
 
+@pytest.mark.parametrize("config", ["pynq", "de10nano", "ultra96", "sim_4x8", "sim_rq"])
+def test_networks_for_any_target_are_explained(config):
+    module = compile_model("resnet8", HardwareConfig.named(config), quantize=QuantizeConfig(skip_conv_layers=()))
+    told = explain_module(module)
+    assert adds_up(told)
+    changes = {key for suggestion in told.suggestions for key in suggestion.change}
+    assert config.startswith("sim") or not any(key.endswith("_UNIT") for key in changes)
+
+
 def test_the_same_network_gets_the_same_suggestions(demo_plain):
     assert explain_module(demo_plain).suggestions == explain_module(demo_plain).suggestions != ()
 

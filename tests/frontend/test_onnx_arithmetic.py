@@ -177,3 +177,24 @@ def test_integers_are_divided(expected, op, attributes, dtype):
 def test_a_remainder_of_floats_that_depend_on_data_is_refused():
     with pytest.raises(ImportModelError, match="Mod: of float32, where its inputs depend on an input of the network"):
         import_onnx(whole_model("Mod", "float", fmod=1))
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes", "expected"),
+    [
+        ("IsNaN", {}, [True, False, False, False, False]),
+        ("IsInf", {}, [False, True, True, False, False]),
+        ("IsInf", {"detect_negative": 0}, [False, True, False, False, False]),
+        ("IsInf", {"detect_positive": 0}, [False, False, True, False, False]),
+        ("IsInf", {"detect_positive": 0, "detect_negative": 0}, [False] * 5),
+    ],
+)
+def test_what_is_no_finite_number(op, attributes, expected):
+    values = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [5]),
+        helper.make_tensor_value_info("y", TensorProto.BOOL, [5]),
+    ]
+    graph = helper.make_graph([node(op, **attributes)], "graph", values[:1], values[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    result = evaluate(import_onnx(model), {"x": np.float32([np.nan, np.inf, -np.inf, 0, 1e38])})[0]
+    np.testing.assert_array_equal(result, expected)

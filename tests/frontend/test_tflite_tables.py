@@ -55,6 +55,34 @@ def test_tables_are_the_reference_kernels_bytes(kind, dtype):
         np.testing.assert_array_equal(got, reference(content, values)[0])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("kind", ["RELU", "RELU6", "RELU_N1_TO_1"])
+def test_cuts_to_another_scale_are_the_reference_kernels_bytes(kind, dtype):
+    pytest.importorskip("ai_edge_litert")
+    values = np.arange(256).astype(dtype).reshape(1, 256)
+    rng = np.random.default_rng(1)
+    round_scales = (0.05, 0.003, 2.0**-4, 2.0**-7)
+    for seed in range(100):
+        (scale, zero), to, _ = quantizations(kind, seed)
+        if seed % 2:
+            scale, to = float32(rng.choice(round_scales)), (float32(rng.choice(round_scales)), to[1])
+        content = network(kind, dtype, (scale, zero), to, 0)
+        (got,) = evaluate(import_tflite(content), {"t0": values})
+        np.testing.assert_array_equal(got, reference(content, values)[0])
+
+
+def test_square_roots_are_cut_as_the_reference_kernel_does():
+    pytest.importorskip("ai_edge_litert")
+    for seed in range(60):
+        source, to, _ = quantizations("SQRT", seed)
+        values = np.arange(source[1], 128).astype(np.int8).reshape(1, -1)
+        net = Tflite()
+        x, y = net.tensor(values.shape, scale=source[0], zero=source[1]), net.tensor(values.shape, scale=to[0], zero=to[1])
+        content = net.build([x], [net.operator("SQRT", [x], y)])
+        (got,) = evaluate(import_tflite(content), {"t0": values})
+        np.testing.assert_array_equal(got, reference(content, values)[0])
+
+
 @pytest.mark.parametrize("config", ["sim", "pynq"])
 @pytest.mark.parametrize("kind", ["LOGISTIC", "LEAKY_RELU", "HARD_SWISH"])
 def test_layers_with_them_give_the_same_bytes_on_the_device(kind, config):

@@ -130,6 +130,16 @@ def test_open_dimensions_get_a_shape(torch):
     check(torch, graph, module, torch.cat([example] * 3))
 
 
+@pytest.mark.parametrize("rows", [False, True])
+def test_open_dimensions_of_a_file_get_a_shape(torch, tmp_path, rows):
+    module, example = trained(torch, "residual")
+    batch = {0: torch.export.Dim("batch", min=2), **({2: torch.export.Dim("rows", min=4, max=64)} if rows else {})}
+    program = torch.export.export(module.eval(), (torch.cat([example] * 2),), dynamic_shapes=(batch,))
+    torch.export.save(program, tmp_path / "net.pt2")
+    graph = load_model(tmp_path / "net.pt2", {"image": (3, 3, 8, 8)})
+    check(torch, graph, module, torch.cat([example] * 3))
+
+
 def test_what_pytorch_cannot_export_is_said(torch):
     class Branch(torch.nn.Module):
         def forward(self, x):
@@ -145,7 +155,29 @@ def test_operators_that_are_missing_here_are_listed(torch):
             return torch.linalg.det(x)
 
     with pytest.raises(ImportModelError, match="Volume: cannot import 1 node"):
-        load_torch(Volume(), (torch.eye(3),))
+        load_torch(Volume(), (torch.ones(3, 3),))
+
+
+def test_what_pytorch_cannot_convert_is_said(torch):
+    class Distances(torch.nn.Module):
+        def forward(self, x):
+            return torch.cdist(x, x)
+
+    with pytest.raises(ImportModelError, match=r"^Distances: PyTorch cannot convert it to ONNX: \w+: No ONNX function.*_cdist"):
+        load_torch(Distances(), (torch.ones(2, 3),))
+
+
+@pytest.mark.parametrize("divisor", [None, 5])
+def test_an_average_with_another_divisor_is_refused(torch, divisor):
+    class Average(torch.nn.Module):
+        def forward(self, x):
+            return torch.nn.functional.avg_pool2d(x, (2, 3), divisor_override=divisor)
+
+    example = torch.randn(1, 2, 6, 6)
+    if divisor is None:
+        return check(torch, load_torch(Average(), (example,)), Average(), example)
+    with pytest.raises(ImportModelError, match="Average: avg_pool2d: divisor_override=5 of an average"):
+        load_torch(Average(), (example,))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +213,15 @@ def archive(path, documents):
 
 PICKLED = {"config": {"w": {"path_name": "weight_0", "use_pickle": True}}}
 OBJECT = {"config": {"o": {"path_name": "opaque_obj_0", "use_pickle": False}}}
-SIZE = {"sizes": [{"as_expr": {"expr_str": "__import__('os').system('true')"}}]}
+SIZES = [
+    "__import__('os').system('true')",
+    "open('passwd')",
+    "Symbol(open('passwd'))",
+    "Symbol('s0', eval('x'))",
+    "Symbol('s0').free_symbols",
+    "xSymbol('s0')",
+    "Symbol('a', positive=True) + 'b'",
+]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +229,7 @@ SIZE = {"sizes": [{"as_expr": {"expr_str": "__import__('os').system('true')"}}]}
     [
         ([("data/weights/model_weights_config.json", PICKLED)], "weight_0 is a pickled object"),
         ([("data/constants/model_constants_config.json", OBJECT)], "opaque_obj_0 is a pickled object"),
-        ([("models/model.json", SIZE)], "is no size of a tensor"),
+        *([([("models/model.json", {"sizes": [{"as_expr": {"expr_str": size}}]})], "is no size of a tensor") for size in SIZES]),
         ([("models/model.json", "{")], "not a file of torch.export.save, or damaged"),
         ([("models/model.json", "[" * 100_000)], "not a file of torch.export.save, or damaged"),
     ],
@@ -200,6 +240,14 @@ def test_a_file_that_could_run_code_is_refused_before_pytorch_sees_it(tmp_path, 
     with pytest.raises(ImportModelError, match=message) as caught:
         load_model(path)
     assert str(path) in str(caught.value)
+
+
+def test_sizes_that_were_left_open_are_no_reason_to_refuse_a_file(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    size = "Mul(Integer(2), Symbol('s39', positive=True, integer=True))"
+    path = archive(tmp_path / "net.pt2", [("models/model.json", {"sizes": [{"as_expr": {"expr_str": size}}]})])
+    with pytest.raises(UsageError, match="needs PyTorch"):
+        load_model(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"hello" * 100])

@@ -138,3 +138,19 @@ def test_values_of_states_are_checked():
 def test_a_stream_has_one_sample_at_a_time():
     with pytest.raises(GraphError, match="state 'count' of graph 'counter' follows one sequence of samples, not 4"):
         with_batch(counter(), 4)
+
+
+def test_a_network_of_which_all_outputs_are_states_gives_them_too():
+    x, held = graph_input("x", (1, 2)), graph_input("held", (1, 2))
+    graph = Graph((x, held), (call("add", [x, held], "sum"),), output_names=("total",))
+    made = with_states(graph, {"held": "total"}, ["total"])
+    assert made.result_positions == (0,)
+    assert made.output_names == ("total", "held")
+    results = [values for values, _ in evaluate_stream(made, ({"x": np.float32([[1, 2]])} for _ in range(3)))]
+    assert [values[0].tolist() for values in results] == [[[1, 2]], [[2, 4]], [[3, 6]]]
+
+
+def test_outputs_that_are_states_are_left_out_beside_others():
+    x, held = graph_input("x", (1, 2)), graph_input("held", (1, 2))
+    graph = Graph((x, held), (call("add", [x, held], "sum"), call("negative", [x], "other")), output_names=("total", "other"))
+    assert with_states(graph, {"held": "total"}, ["total", "other"]).result_positions == (1,)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import preprocessing
-from vta.errors import ImportModelError, OpenShapesError, UsageError
+from vta.errors import GraphError, ImportModelError, OpenShapesError, UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,14 +49,9 @@ def import_network(options: argparse.Namespace) -> Graph:
     """Import the model that `options` name."""
     from vta.frontend import load_model
 
-    shapes: dict[str, tuple[int, ...]] = {}
-    for name, shape in options.input_shape:
-        if shapes.setdefault(name, shape) != shape:
-            raise UsageError(f"--input-shape {name} is given twice: {shapes[name]} and {shape}")
-    states: dict[str, str] = {}
-    for name, following in options.state:
-        if states.setdefault(name, following) != following:
-            raise UsageError(f"--state {name} is given twice: {states[name]} and {following}")
+    shapes = _by_name("--input-shape", options.input_shape)
+    states = _by_name("--state", options.state)
+    values = _by_name("--input-value", options.input_value)
     try:
         return load_model(
             options.model,
@@ -65,12 +60,21 @@ def import_network(options: argparse.Namespace) -> Graph:
             random_weights=options.random_weights,
             batch=options.batch,
             states=states,
-            input_values=dict(options.input_value) or None,
+            input_values=values or None,
             static_ranges=options.static_ranges,
         )
     except OpenShapesError as error:
         flags = [f"--input-shape {name}={','.join(map(str, shape or ['...']))}" for name, shape in error.shapes.items()]
         raise ImportModelError(f"{error}, on the command line {' '.join(flags)}") from None
+
+
+def _by_name(flag: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """What a flag says of each name. Raises `UsageError` if it says two things of one."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if found.setdefault(name, value) != value:
+            raise UsageError(f"{flag} {name} is given twice: {found[name]} and {value}")
+    return found
 
 
 def compile_network(
@@ -202,7 +206,7 @@ class QuantizedLayers:
 
         Raises `UsageError` if the network came quantised.
         """
-        from vta.ir.transforms.batch import with_batch
+        from vta.ir.transforms.batch import batch_size, with_batch
         from vta.quantization import equalized, signal_to_noise
 
         if self._before is None or self._after is None:
@@ -212,7 +216,12 @@ class QuantizedLayers:
         if data is not None and config.equalize != "none" and self._equalized:
             before = equalized(before, data, config)
         samples = len(next(iter(batch.values())))
-        return signal_to_noise(with_batch(before, samples), with_batch(self._after, samples), batch)
+        try:
+            graphs = with_batch(before, samples), with_batch(self._after, samples)
+        except GraphError:
+            # They may mix samples, or say how many these are where nothing can be changed: then one run has to do.
+            graphs, samples = (before, self._after), batch_size(before)
+        return signal_to_noise(*graphs, {name: values[:samples] for name, values in batch.items()})
 
 
 def _samples(graph: Graph, options: argparse.Namespace) -> Samples | None:

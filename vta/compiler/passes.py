@@ -156,7 +156,7 @@ def partition(state: State, options: CompileOptions) -> State:
 def lower_to_tiles(state: State, options: CompileOptions) -> State:
     """Turn fused operators into operators on tiles, and place the tensors of a region in each other."""
     assert state.lowering is not None
-    return replace(state, tiles=state.lowering.regions(state.partitioned.regions))
+    return replace(state, tiles=state.lowering.regions(state.partitioned.regions), schedules=())
 
 
 def schedule(state: State, options: CompileOptions) -> State:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from vta.config.targets import TARGETS
 from vta.explanation.causes import Cause
 from vta.explanation.counted import requantized_in, with_depthwise_unit
 from vta.explanation.explanation import Explanation
@@ -102,8 +103,10 @@ def _blocks(what_if: WhatIf) -> Iterator[Suggestion]:
 
 
 def _units(what_if: WhatIf) -> Iterator[Suggestion]:
-    """Units of our own core that the config does not have."""
+    """Units of our own core that the config does not have, but can."""
     hw = what_if.hw
+    if not TARGETS[hw.target].extensible:
+        return
     if not hw.capabilities.requantize:
         predicted = what_if.with_requantize_unit()
         how = "compile for a config with `REQUANTIZE_UNIT` (isa-extensions.md)"

@@ -67,15 +67,15 @@ class WhatIf:
             return None
 
     def with_requantize_unit(self) -> int | None:
-        """The cycles on a core that has REQUANTIZE besides; None if nothing would use it, or something would not fit.
+        """The cycles on a core that has REQUANTIZE besides; None if it cannot, nothing would use it, or something not fit.
 
         What additions become depends on values, which are not looked at: they are taken to be one rescaling of a sum.
         """
-        hw = replace(self.hw, requantize_unit=1)
-        regions = requantized_by_unit(self.regions, hw)
         try:
+            hw = replace(self.hw, requantize_unit=1)
+            regions = requantized_by_unit(self.regions, hw)
             return None if regions is None else self.relative(self._compiled(hw, regions, SHIPPED))
-        except (CompileError, EncodingError):
+        except (ConfigError, CompileError, EncodingError):
             return None
 
     def default_choice(self, region: RegionOperators) -> tuple[Schedule | None, ...]:

@@ -30,8 +30,11 @@ _FORCE = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
 """With this variable `torch.load` makes nothing but tensors, whatever its caller asks for."""
 _EXPRESSION = re.compile(r"[\w\s()+*/,<>=-]*")
 """Of symbolic sizes, which are evaluated: names, numbers and operators; no attribute, no text."""
+_SYMBOL = re.compile(r"\bSymbol\('\w+'(, \w+=(True|False))*\)")
+"""The one place where an expression has a text: the name of a size that was left open."""
 _MAX_JSON_BYTES = 1 << 28
-_NOISY_LOGGERS = ("torch.onnx", "torch.export", "torch._export")
+_AVERAGE_ARGUMENTS = ("self", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+_NOISY_LOGGERS = ("torch.onnx", "torch.export", "torch._export", "onnxscript", "onnx_ir")
 
 
 def load_torch(network: Any, example_inputs: tuple[Any, ...] | None = None, shapes: _Shapes | None = None) -> Graph:
@@ -106,6 +109,7 @@ def _exported(torch: Any, module: Any, example_inputs: tuple[Any, ...], name: st
 
 
 def _imported(torch: Any, program: Any, shapes: _Shapes | None, name: str) -> Graph:
+    _check_divisors(program, name)
     with _quietly():
         try:
             model = torch.onnx.export(program, dynamo=True, verbose=False).model_proto
@@ -116,7 +120,23 @@ def _imported(torch: Any, program: Any, shapes: _Shapes | None, name: str) -> Gr
     return import_onnx(model, shapes, name)
 
 
-def _first_line(error: Exception) -> str:
+def _check_divisors(program: Any, name: str) -> None:
+    """Raise `ImportModelError` naming an average with a divisor of its own: PyTorch's conversion leaves that out."""
+    for node in program.graph.nodes:
+        if "avg_pool" not in str(node.target):
+            continue
+        given = dict(zip(_AVERAGE_ARGUMENTS, node.args, strict=False)) | dict(node.kwargs)
+        divisor = given.get("divisor_override")
+        if divisor is not None:
+            raise ImportModelError(
+                f"{name}: {node.name}: divisor_override={divisor} of an average cannot be imported; multiply its result instead"
+            )
+
+
+def _first_line(error: BaseException) -> str:
+    """The error that was the first one; those that follow from it say what to tell PyTorch's developers."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
@@ -186,7 +206,7 @@ def _check_document(value: Any, where: str) -> None:
             f"{where}: {value.get('path_name')} is a pickled object, which could run any code; only tensors are read"
         )
     expression = value.get("expr_str", "")
-    if not isinstance(expression, str) or not _EXPRESSION.fullmatch(expression) or "__" in expression:
+    if not isinstance(expression, str) or "__" in expression or not _EXPRESSION.fullmatch(_SYMBOL.sub("size", expression)):
         raise ImportModelError(f"{where}: {expression!r:.60} is no size of a tensor")
     for item in value.values():
         _check_document(item, where)

@@ -98,10 +98,19 @@ def checked_values(graph: Graph, values: Mapping[str, Any]) -> dict[str, Array]:
 def with_states(graph: Graph, pairs: Mapping[str, str], names: Sequence[str]) -> Graph:
     """The graph with inputs that become states: each gets its next value from the output that `pairs` says; all start as zeros.
 
-    `names` are those of the graph's outputs, in order. Raises `GraphError` naming an input or output that there is not, or whose
-    types differ.
+    `names` are those of the graph's outputs, in order. Such an output is none of the network any more, unless that leaves none:
+    then all of them stay. Raises `GraphError` naming an input or output that there is not, or whose types differ.
     """
-    return replace(graph, states=(*graph.states, *_declared(graph, pairs, names)))
+    states = (*graph.states, *_declared(graph, pairs, names))
+    if {state.output for state in states} < set(range(len(graph.outputs))):
+        return replace(graph, states=states)
+    count = len(graph.outputs)
+    return replace(
+        graph,
+        outputs=(*graph.outputs, *(graph.outputs[state.output] for state in states)),
+        output_names=(*names, *(state.name for state in states)),
+        states=tuple(replace(state, output=count + at) for at, state in enumerate(states)),
+    )
 
 
 def _declared(graph: Graph, pairs: Mapping[str, str], names: Sequence[str]) -> Iterator[State]:

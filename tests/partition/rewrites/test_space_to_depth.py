@@ -87,6 +87,15 @@ def test_what_others_read_stays():
     assert fold_columns(graph, HW) is graph
 
 
+def test_what_a_convolution_is_added_to_its_own_image_for_stays():
+    x = graph_input("x", (1, 1, 8, 8), "int8")
+    products = call("nn.conv2d", [x, constant(np.ones((1, 1, 3, 3), np.int8))], "sum", padding=(1, 1, 1, 1))
+    total = call("right_shift", [call("add", [products, call("cast", [x], "sum", dtype="int32")], "sum"), constant(np.int32(3))])
+    image = call("cast", [call("clip", [total], "sum", a_min=-128, a_max=127)], "sum", dtype="int8")
+    graph = Graph((x,), (layer(image, 17, (3, 3), "next", strides=(1, 2), pad=(1, 1, 1, 1)),))
+    assert shapes(agree(graph))["sum"] == (1, 1, 8, 8)
+
+
 def test_what_no_stride_makes_whole_stays():
     x = graph_input("x", (1, 3, 8, 8), "int8")
     graph = Graph((x,), (layer(layer(x, 8, (1, 1), "first"), 8, (3, 3), "second"),))

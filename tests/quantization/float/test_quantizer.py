@@ -232,3 +232,66 @@ def test_an_output_that_is_a_moved_function_is_real_though_integers_read_it_too(
     moved = quantized.outputs[0]
     assert [moved.op, moved.inputs[0].op, moved.inputs[0].inputs[0].op] == ["reshape", "sigmoid", "qnn.dequantize"]
     assert {"qnn.lookup", "qnn.conv2d"} <= {node.op for node in quantized.calls()}
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("join", ["add", "multiply", "concatenate"])
+def test_values_that_are_always_zero_have_scales_like_those_around_them(net, hw: HardwareConfig, size: float, join: str):
+    data = graph_input("data", (1, 3, 8, 8))
+    first = constant((size * net.rng.normal(0, 0.5, (8, 3, 1, 1))).astype(np.float32))
+    live = call("nn.conv2d", [data, first], "live")
+    dead = call("nn.relu", [call("nn.conv2d", [live, constant(np.zeros((8, 8, 1, 1), np.float32))], "dead")], "relu")
+    joined = call(join, [live, dead], "join")
+    weight = constant(net.rng.normal(0, 0.3, (5, joined.shape[1], 1, 1)).astype(np.float32))
+    graph = Graph((data,), (call("nn.conv2d", [joined, weight], "last"),))
+    quantized = quantize(graph, net.samples(graph, 8), QuantizeConfig(skip_conv_layers=()), hw)
+    batch = net.samples(graph, 1)
+    found, wanted = evaluate(quantized, batch), evaluate(graph, batch)
+    assert relative_error(found[0], wanted[0]) < 0.05 if join != "multiply" else not found[0].any()
+    np.testing.assert_array_equal(evaluate(lower(quantized, hw), batch)[0], found[0])
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        QuantizeConfig(calibration="max"),
+        QuantizeConfig(calibration="max", scales="power_of_two"),
+        QuantizeConfig(calibration="max", multipliers=True),
+    ],
+)
+@pytest.mark.parametrize("join", ["add", "multiply", "nn.matmul", "layer"])
+def test_a_result_of_which_next_to_nothing_was_seen_is_no_error(hw: HardwareConfig, config: QuantizeConfig, join: str):
+    left, right = (
+        graph_input("left", (1, 16, 1, 16)),
+        graph_input("right", (1, 16, 16, 1) if join == "nn.matmul" else (1, 16, 1, 16)),
+    )
+    sides = [
+        call("nn.conv2d", [side, constant(np.eye(16, dtype=np.float32).reshape(16, 16, 1, 1))], side.name)
+        for side in (left, right)
+    ]
+    if join == "layer":
+        weight = np.tile(np.eye(16, dtype=np.float32), 2).reshape(16, 32, 1, 1)
+        joined = call("nn.conv2d", [call("concatenate", sides, "both", axis=1), constant(weight)], join)
+    else:
+        joined = call(join, sides, join)
+    last = call("nn.conv2d", [joined, constant(np.ones((4, 16, 1, 1), np.float32))], "last")
+    graph = Graph((left, right), (last,))
+    large = np.zeros((4, 16, 1, 16), np.float32)
+    large[..., :8] = np.random.default_rng(0).normal(0, 1, (4, 16, 1, 8))
+    other = {"add": -large, "layer": -large}.get(join, large[..., ::-1]) + np.float32(1e-9)
+    samples = {"left": large, "right": other.reshape(4, *right.shape[1:])}
+    quantized = quantize(graph, samples, replace(config, skip_conv_layers=()), hw)
+    batch = {name: value[:1] for name, value in samples.items()}
+    found = evaluate(with_bounds(quantized), batch)[0]
+    assert np.abs(found).max() < 1
+    np.testing.assert_array_equal(evaluate(lower(with_bounds(quantized), hw), batch)[0], found)
+
+
+def test_a_hard_swish_that_is_an_output_and_read_by_a_layer(net, hw: HardwareConfig):
+    data = graph_input("data", (1, 3, 8, 8))
+    swish = call("nn.hard_swish", [net.conv(data, 8, "first", relu=False)], "swish")
+    graph = Graph((data,), (net.conv(swish, 4, "second", relu=False), swish))
+    quantized = quantize(graph, net.samples(graph, 8), QuantizeConfig(skip_conv_layers=()), hw)
+    batch = net.samples(graph, 1)
+    for found, wanted in zip(evaluate(quantized, batch), evaluate(graph, batch), strict=True):
+        assert relative_error(found, wanted) < 0.05

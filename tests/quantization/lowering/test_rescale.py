@@ -11,6 +11,7 @@ from tests.engines import open_engine
 from tests.integer_graphs import BASELINE
 from tests.tflite_models import random_values, small_net
 from vta.compiler.compile import compile_graph, compile_model
+from vta.devices.sim import SimDevice
 from vta.frontend.tflite import import_tflite
 from vta.ir import names as ops
 from vta.ir.arithmetic.tflite_rounding import multiply_quantized, multiply_quantized_once
@@ -21,6 +22,7 @@ from vta.partition.fused.find import find_fused_operators
 from vta.partition.fused.support_rules import broken_rule
 from vta.quantization import lower
 from vta.quantization.lowering.rescale import shifted_once
+from vta.runtime.host_part.host_options import HostOptions
 from vta.runtime.module import Module
 
 RQ = replace(BASELINE, requantize_unit=1, table_unit=1)
@@ -192,3 +194,17 @@ def test_what_a_config_lacks_is_said():
     assert rule_against(plain, BASELINE) == "config_requantizes"
     assert rule_against(table, WITHOUT_TABLES) == "config_requantizes"
     assert rule_against(table, RQ) is None
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5,)])
+@pytest.mark.parametrize("host", ["reference", "llvm"])
+def test_values_without_channels_are_rescaled(shape, host):
+    left, right = (graph_input(name, shape, "int8") for name in ("left", "right"))
+    scales = {"lhs_scale": 0.05, "rhs_scale": 0.06, "output_scale": 0.09}
+    total = call("qnn.add", [left, right], "sum", **scales, lhs_zero_point=-3, output_zero_point=4, rounding="tflite")
+    graph = Graph((left, right), (call("qnn.requantize", [total], "last", input_scale=0.09, output_scale=0.2, bound=128),))
+    rng = np.random.default_rng(0)
+    data = {name: np.asarray(rng.integers(-128, 128, shape), np.int8) for name in ("left", "right")}
+    module = compile_model(graph, RQ)
+    with Module(module, SimDevice(module.hw), host=HostOptions(compiled=host == "llvm")) as loaded:
+        np.testing.assert_array_equal(loaded.run(data).outputs[0], evaluate(graph, data)[0])

@@ -22,7 +22,7 @@ def test_every_operator_has_a_row():
     rows = {row.operator: row for row in operator_rows()}
     assert list(rows) == operator_names()
     assert rows["nn.conv2d"].front_ends == {
-        "ONNX": ("Conv", "Einsum"),
+        "ONNX": ("Conv", "Einsum", "FusedConv (com.microsoft)"),
         "TFLite": ("CONV_2D", "DEPTHWISE_CONV_2D", "SVDF"),
         "MXNet": ("Convolution",),
     }

@@ -39,6 +39,25 @@ def test_images_without_channels_and_flat_samples():
     np.testing.assert_array_equal(flat, np.full((2, 64), 0.5, np.float32))
 
 
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (np.ones((2, 3), np.complex64), "the array for input 'x' is complex64; expected float32"),
+        (np.array([["1", "2", "3"]]), "the array for input 'x' is <U1; expected float32"),
+        (np.array([[1, 2, -1e300]]), r"the array for input 'x' is -1e\+300 at \[0, 2\], which is beyond float32"),
+    ],
+)
+def test_what_no_float_holds_is_refused(x, message):
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        prepare(x, graph_input("x", (1, 3)), Preprocessing())
+
+
+def test_infinities_of_other_floats_stay():
+    for dtype in (np.float16, np.float64, np.longdouble):
+        got = prepare(np.array([[1, np.inf, -np.inf]], dtype), graph_input("x", (1, 3)), Preprocessing())
+        np.testing.assert_array_equal(got, np.float32([[1, np.inf, -np.inf]]))
+
+
 def test_integer_inputs_take_values_as_they_are():
     node = graph_input("x", (1, 2), "int8")
     assert prepare(np.array([[-128, 127]], np.int64), node, Preprocessing()).dtype == np.int8

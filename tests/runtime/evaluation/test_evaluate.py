@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from vta.compiler.compile import compile_model
+from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
 from vta.devices.sim import SimDevice
 from vta.errors import UsageError
@@ -100,3 +102,37 @@ def test_the_process_is_split_for_simulators_of_this_process_alone(hardware, mod
     for device in (SimDevice(hardware()), CycleDevice(hardware())):
         with Module(module_builder(inputs=1), device) as module:
             assert evaluate._may_split(module, COUNT) == (type(device) is SimDevice)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1, 0), (0, 180), (1, 1000)])
+def test_classes_that_the_network_does_not_have_are_refused(hardware, module_builder, low, high):
+    data = Dataset(samples().x, np.array([low, *[high] * (COUNT - 1)]))
+    with (
+        Module(module_builder(inputs=1), SimDevice(hardware())) as module,
+        pytest.raises(UsageError, match=rf"'y' holds classes from {low} to {high}; the network has classes from 0 to 179, as"),
+    ):
+        evaluate_top1(module, data, Preprocessing("NHWC"))
+
+
+def test_an_output_of_one_integer_is_the_class():
+    x = graph_input("x", (2, 4))
+    graph = Graph((x,), (call("argmax", [x], "best", axis=1, keepdims=False),))
+    values = np.random.default_rng(0).normal(size=(COUNT, 4)).astype(np.float32)
+    classes = values.argmax(axis=1)
+    classes[0] = 7
+    compiled = compile_model(graph, HardwareConfig.named("sim"))
+    with Module(compiled, SimDevice(compiled.hw)) as module:
+        result = evaluate_top1(module, Dataset(values, classes), float_graph=graph)
+    assert result.top1 == Top1(0.8, 0.8, 0.8)
+    assert result.predictions[1:].tolist() == classes[1:].tolist()
+
+
+def test_of_one_real_output_only_class_0_is_found():
+    x = graph_input("x", (1, 4))
+    graph = Graph((x,), (call("sigmoid", [call("sum", [x], "sum", axis=(1,), keepdims=True)], "score"),))
+    compiled = compile_model(graph, HardwareConfig.named("sim"))
+    with (
+        Module(compiled, SimDevice(compiled.hw)) as module,
+        pytest.raises(UsageError, match="classes from 0 to 0, as many as its"),
+    ):
+        evaluate_top1(module, Dataset(np.ones((2, 4)), np.array([0, 1])))

@@ -20,7 +20,10 @@ from vta.ir.graph import Node, call, constant
 from vta.ir.interpreter import constant_value, evaluate_node
 from vta.support.dataclass import dataclass
 
-__all__ = ["Converter", "Inside", "Operation"]
+__all__ = ["MICROSOFT", "Converter", "Inside", "Operation"]
+
+MICROSOFT = " (com.microsoft)"
+"""What follows the names of operators that ONNX Runtime adds to ONNX."""
 
 Array = NDArray[Any]
 
@@ -127,6 +130,13 @@ class Operation:
         if not isinstance(value, (int, float)):
             raise ImportModelError(f"attribute {name!r} must be a number, got {value!r:.40}")
         return float(value)
+
+    def floats(self, name: str) -> tuple[float, ...]:
+        """Return a list of floats; none if the attribute is absent."""
+        value = self._attribute(name, ())
+        if not isinstance(value, tuple) or not all(isinstance(entry, float) for entry in value):
+            raise ImportModelError(f"attribute {name!r} must be a list of numbers, got {value!r:.40}")
+        return value
 
     def text(self, name: str, default: str) -> str:
         """Return a text attribute."""

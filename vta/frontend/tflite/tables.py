@@ -22,6 +22,7 @@ __all__ = [
     "hard_swish_table",
     "leaky_relu_table",
     "logistic_table",
+    "root_table",
     "tanh_table",
 ]
 
@@ -108,6 +109,13 @@ def _rounded_high_product(values: Array, factor: int) -> Array:
 def elu_table(source: Quantization, to: Quantization) -> Table:
     """ELU, in single precision."""
     return function_table(source, to, lambda x: np.where(x < 0, np.expm1(np.minimum(x, np.float32(0))), x))
+
+
+def root_table(source: Quantization, to: Quantization) -> Table:
+    """SQRT, in single precision; what is left of a level is cut off."""
+    values = np.maximum(_levels(source.zero_point), 0).astype(np.float32)
+    roots = np.sqrt(values * np.float32(source.scale)) / np.float32(to.scale)
+    return _narrowed(np.minimum(roots, 512).astype(np.int64) + to.zero_point)
 
 
 def function_table(source: Quantization, to: Quantization, function: Callable[[Array], Array]) -> Table:

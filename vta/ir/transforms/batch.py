@@ -48,14 +48,18 @@ def with_batch(graph: Graph, samples: int) -> Graph:
 
 
 def _rebatched(node: Node, inputs: tuple[Node, ...], old: int, samples: int) -> Node:
+    """A node for other inputs. Its leading dimension holds samples, or so many rows of each, one sample after the other."""
     _check_samplewise(node, inputs)
+    lengths = {source.shape[:1] for source, new in zip(node.inputs, inputs, strict=True) if new is not source}
     change = _ATTRIBUTES.get(node.op)
     attrs = change(node, old, samples) if change else node.attrs
     try:
         new = call(node.op, inputs, node.name, **vars(attrs))
     except GraphError as error:
         raise GraphError(f"cannot run {samples} samples at once: {error}") from None
-    if node.shape[:1] != (old,) or new.shape != (samples, *node.shape[1:]):
+    leads = node.op == ops.RESHAPE or lengths == {node.shape[:1]}
+    length = node.shape[0] if node.shape else 0
+    if not leads or length % old or not length or new.shape != (length // old * samples, *node.shape[1:]):
         raise GraphError(
             f"{node.name}: {node.op} gives {new.type} for {samples} samples and {node.type} for {old}; "
             "it does not treat samples one by one"
@@ -76,18 +80,20 @@ def _check_samplewise(node: Node, inputs: tuple[Node, ...]) -> None:
 
 def _reshape(node: Node, old: int, samples: int) -> Attributes:
     attrs = attrs_of(node, ReshapeAttributes)
-    return replace(attrs, newshape=(samples, *attrs.newshape[1:])) if attrs.newshape[:1] == (old,) else attrs
+    if not node.shape or node.shape[0] % old:
+        return attrs
+    return replace(attrs, newshape=(node.shape[0] // old * samples, *node.shape[1:]))
 
 
 def _broadcast(node: Node, old: int, samples: int) -> Attributes:
-    attrs = attrs_of(node, BroadcastToAttributes)
-    return replace(attrs, shape=(samples, *attrs.shape[1:])) if attrs.shape[:1] == (old,) else attrs
+    attrs, length = attrs_of(node, BroadcastToAttributes), node.inputs[0].shape[0]
+    return replace(attrs, shape=(length // old * samples, *attrs.shape[1:])) if attrs.shape[:1] == (length,) else attrs
 
 
 def _slice(node: Node, old: int, samples: int) -> Attributes:
-    attrs = attrs_of(node, StridedSliceAttributes)
-    whole = attrs.begin[:1] == (0,) and attrs.end[0] >= old and attrs.strides[:1] in ((), (1,))
-    return replace(attrs, end=(samples, *attrs.end[1:])) if whole else attrs
+    attrs, length = attrs_of(node, StridedSliceAttributes), node.inputs[0].shape[0]
+    whole = attrs.begin[:1] == (0,) and attrs.end[0] >= length and attrs.strides[:1] in ((), (1,))
+    return replace(attrs, end=(length // old * samples, *attrs.end[1:])) if whole else attrs
 
 
 _ATTRIBUTES: dict[str, Callable[[Node, int, int], Attributes]] = {

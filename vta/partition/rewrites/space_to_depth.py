@@ -71,6 +71,8 @@ def _may_fold(fused: FusedOperator, hw: HardwareConfig) -> bool:
     root = fused.anchor
     if root.op != ops.CONV2D or len(fused.sources) != 1 or not _is_image(fused.unpadded):
         return False
+    if any(fused.sources[0] in node.inputs for node in fused.nodes if node is not root):
+        return False  # A sum with the image itself is of two images that may be stored each in its own way.
     groups, channels = attrs_of(root, Conv2DAttributes).groups, root.inputs[0].shape[1]
     depthwise = groups == channels == root.shape[1]
     return groups == 1 or (depthwise and not (hw.capabilities.depthwise and root.inputs[1].shape[3] == DEPTHWISE_TAPS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
+from vta.ir.arithmetic.fixed_point import MAX_TENSOR_MULTIPLIER
 from vta.ir.graph import Graph, Node, attrs_of, call
 from vta.ir.ops.nn.conv import Conv2DTransposeAttributes, transposed_weight
 from vta.ir.ops.nn.pool import AvgPool2DAttributes
@@ -176,10 +178,11 @@ class Rewriter:
         factors = [scalar_factor(node, node.inputs[0]) for node in group.nodes[1:]]
         input_scale = float(np.prod([left.scale, right.scale, *(factor for factor in factors if factor is not None)]))
         finest = self.scale_groups.finest(group.result)
+        bound = accumulator_bound(product)
         wanted = finest if self.multiplies else scales.shifted_scale(input_scale, finest)
-        scale = self.scale_groups.settle(group.result, wanted)
-        both = {"input_scale": input_scale, "output_scale": scale, "bound": accumulator_bound(product)}
-        self.integer[group.result] = Levels(call(ops.QNN_REQUANTIZE, [product], group.anchor.name, **both), scale)
+        scale = max(wanted, scales.finest_reached(input_scale, bound))
+        both = {"input_scale": input_scale, "output_scale": scale, "bound": bound}
+        self._keep(group.result, Levels(call(ops.QNN_REQUANTIZE, [product], group.anchor.name, **both), scale))
 
     def _layer(self, layer: WeightedLayer) -> None:
         group = layer.group
@@ -189,29 +192,32 @@ class Rewriter:
             elif group.rectifies and group.result in self.plan.integer_use:
                 self._rectified(layer)
             elif group.result in self.plan.integer_use:
-                scale = self.scale_groups.settle(group.result, self.scale_groups.finest(group.result))
                 zero_point = self.scale_groups.zero_point(group.result)
-                self._finish(group, self._requantized(layer, scale, zero_point=zero_point), scale, zero_point)
+                self._finish(group, self._requantized(layer, self.scale_groups.finest(group.result), zero_point=zero_point))
             else:
                 self._final(layer)
             return
         residual = self._int8(group.residual)
         if not self._fused_sum(layer, residual):
-            before = group.before_addition
-            scale = self.scale_groups.finest(before)
-            self._sum(group, group.addition, Levels(self._requantized(layer, scale), scale), residual)
+            before = self._requantized(layer, self.scale_groups.finest(group.before_addition))
+            self._sum(group, group.addition, before, residual)
 
     def _only_swished(self, node: Node) -> bool:
         """Whether one hard swish is all that reads a value, so that both can be one operator of this target."""
         read = [function for function in self.plan.functions.values() if function.root is node]
-        if not self.swishes or len(read) != 1 or read[0].swish is None or node in self.graph.outputs:
+        if (
+            not self.swishes
+            or len(read) != 1
+            or read[0].swish is None
+            or node in self.graph.outputs
+            or read[0].result in self.shown
+        ):
             return False
         return read[0].result in self.plan.integer_use and all(user in read[0].nodes for user in self.users[node])
 
     def _widened(self, layer: WeightedLayer) -> Levels:
         """A layer with more steps than int8 has, for a hard swish."""
-        scale = self.scale_groups.finest(layer.group.result) * 128 / SWISH_LIMIT
-        return Levels(self._requantized(layer, scale, "int32"), scale)
+        return self._requantized(layer, self.scale_groups.finest(layer.group.result) * 128 / SWISH_LIMIT, "int32")
 
     def _rectified(self, layer: WeightedLayer) -> None:
         """A layer with a slope below zero, which is applied before the result is cut to int8 where one operator can do both."""
@@ -223,10 +229,9 @@ class Rewriter:
         finest = self.scale_groups.finest(group.result)
         # What is stored before the slope must hold the values that the slope makes smaller.
         wanted = finest if together else max(finest, self.scale_groups.finest(group.before_activation))
-        scale = self.scale_groups.settle(group.result, wanted)
-        value = self._requantized(layer, scale, "int32" if together else "int8")
-        value = call(ops.QNN_LEAKY_RELU, [value], group.activation.name, alpha=alpha)
-        self.integer[group.result] = Levels(value, scale)
+        before = self._requantized(layer, wanted, "int32" if together else "int8")
+        value = call(ops.QNN_LEAKY_RELU, [before.node], group.activation.name, alpha=alpha)
+        self._keep(group.result, Levels(value, before.scale))
 
     def _final(self, layer: WeightedLayer) -> None:
         """Only float operators read the layer: its accumulators become floats, without a rounding to int8."""
@@ -240,17 +245,21 @@ class Rewriter:
             value = rebuilt(group.activation, [value, *group.activation.inputs[1:]])
         self.real[group.result] = value
 
-    def _requantized(self, layer: WeightedLayer, scale: float, out_dtype: str = "int8", zero_point: int = 0) -> Node:
-        arguments = (layer.weight, layer.source.scale, scale, self.config.per_channel)
-        if self.multiplies and self.config.multipliers:
-            kernel = scales.multiplied_kernel_scales(*arguments)
-        else:
-            kernel = scales.shifted_kernel_scales(*arguments)
-        accumulator = layer.accumulator(kernel)
-        name, bound = layer.group.anchor.name, max(accumulator_bound(accumulator), 1)
+    def _requantized(self, layer: WeightedLayer, scale: float, out_dtype: str = "int8", zero_point: int = 0) -> Levels:
+        """A layer at this scale, or at the finest one that 32 bits reach."""
+        make = scales.multiplied_kernel_scales if self.multiplies and self.config.multipliers else scales.shifted_kernel_scales
+        while True:
+            kernel = make(layer.weight, layer.source.scale, scale, self.config.per_channel)
+            accumulator = layer.accumulator(kernel)
+            name, bound = layer.group.anchor.name, max(accumulator_bound(accumulator), 1)
+            finest = scales.finest_reached(layer.source.scale * float(kernel.max()), bound)
+            if scale >= finest:
+                break
+            scale *= 2.0 ** math.ceil(math.log2(finest / scale))
         input_scale = scales.as_scale(layer.source.scale * kernel)
         both = {"input_scale": input_scale, "output_scale": scale, "output_zero_point": zero_point}
-        return call(ops.QNN_REQUANTIZE, [accumulator], name, **both, bound=bound, out_dtype=out_dtype)
+        value = call(ops.QNN_REQUANTIZE, [accumulator], name, **both, bound=bound, out_dtype=out_dtype)
+        return Levels(value, scale, zero_point)
 
     def _fused_sum(self, layer: WeightedLayer, residual: Levels) -> bool:
         """Add the residual to the accumulators; False if no scale lets the GEMM core do it accurately."""
@@ -269,6 +278,9 @@ class Rewriter:
         accumulator = layer.accumulator(kernel)
         lhs_scale = scales.as_scale(source.scale * kernel)
         zero_point = self.scale_groups.zero_point(group.result)
+        bound = residual_bound(accumulator, residual.scale, lhs_scale, residual.zero_point)
+        if scale < scales.finest_reached(source.scale * float(kernel.max()), bound):
+            return False
         value = call(
             ops.QNN_ADD,
             [accumulator, residual.node],
@@ -278,32 +290,37 @@ class Rewriter:
             rhs_zero_point=residual.zero_point,
             output_scale=scale,
             output_zero_point=zero_point,
-            bound=residual_bound(accumulator, residual.scale, lhs_scale, residual.zero_point),
+            bound=bound,
         )
-        self._finish(group, value, self.scale_groups.settle(group.result, scale), zero_point)
+        self._finish(group, Levels(value, scale, zero_point))
         return True
 
     def _sum(self, group: QuantGroup, addition: Node, left: Levels, right: Levels) -> None:
         """Add two int8 tensors. Without a multiplier the first must be brought to the sum's scale by a shift."""
         settled = self.scale_groups.settled(group.result)
-        scale = self.scale_groups.finest(group.result)
+        scale = max(self.scale_groups.finest(group.result), max(left.scale, right.scale) / MAX_TENSOR_MULTIPLIER)
         if settled is None and not self.multiplies:
             steps = [np.ceil(np.log2(scale / tensor.scale) - 1e-9) for tensor in (left, right)]
             options = [tensor.scale * 2.0**step for tensor, step in zip((left, right), steps, strict=True)]
             if options[1] < options[0]:
                 left, right = right, left
             scale = float(min(options))
-        scale = self.scale_groups.settle(group.result, scale)
         zero_point = self.scale_groups.zero_point(group.result)
         attributes: dict[str, Any] = {"lhs_scale": left.scale, "rhs_scale": right.scale, "output_scale": scale}
         zeros = {"lhs_zero_point": left.zero_point, "rhs_zero_point": right.zero_point, "output_zero_point": zero_point}
         value = call(ops.QNN_ADD, [left.node, right.node], addition.name, **attributes, **zeros)
-        self._finish(group, value, scale, zero_point)
+        self._finish(group, Levels(value, scale, zero_point))
 
-    def _finish(self, group: QuantGroup, value: Node, scale: float, zero_point: int) -> None:
+    def _finish(self, group: QuantGroup, value: Levels) -> None:
         if group.activation is not None:
-            value = clipped(group.activation, value, scale, zero_point)
-        self.integer[group.result] = Levels(value, scale, zero_point)
+            value = replace(value, node=clipped(group.activation, value.node, value.scale, value.zero_point))
+        self._keep(group.result, value)
+
+    def _keep(self, node: Node, value: Levels) -> None:
+        """Take `value` for a node, at the scale that its group has or gets."""
+        scale = self.scale_groups.settle(node, value.scale)
+        at_scale = self._at_scale(value, scale, value.zero_point, node.name)
+        self.integer[node] = Levels(at_scale, scale, value.zero_point)
 
     def _integer_op(self, node: Node) -> bool:
         """Compute a node in int8, if its input is int8 and the operator can; returns whether it did."""
@@ -361,11 +378,12 @@ class Rewriter:
         """The product of two tensors, one of which may have a value for each channel."""
         whole, other = sorted(node.inputs, key=lambda source: source.shape != node.shape)
         sides = [self._int8(source) for source in (whole, other)]
-        scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
+        input_scale = sides[0].scale * sides[1].scale
+        scale = max(self.scale_groups.finest(node), scales.finest_reached(input_scale, _LARGEST_PRODUCT))
         wide = [call(ops.CAST, [side.node], node.name, dtype="int32") for side in sides]
-        both = {"input_scale": sides[0].scale * sides[1].scale, "output_scale": scale, "bound": _LARGEST_PRODUCT}
+        both = {"input_scale": input_scale, "output_scale": scale, "bound": _LARGEST_PRODUCT}
         value = call(ops.QNN_REQUANTIZE, [call(ops.MULTIPLY, wide, node.name)], node.name, **both)
-        self.integer[node] = Levels(value, scale)
+        self._keep(node, Levels(value, scale))
         return True
 
     def _concatenate(self, node: Node) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import math
+from collections.abc import Collection, Iterator, Sequence
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
@@ -38,7 +39,7 @@ class ScaleGroups:
         self, graph: Graph, plan: Plan, ranges: dict[Node, float], kind: str, unsigned: Collection[Node] = frozenset()
     ) -> None:
         self._leader: dict[Node, Node] = {}
-        self._ranges = dict(ranges)
+        self._ranges = _of_any_values(graph, ranges)
         self._kind = kind
         self._unsigned = unsigned
         self._settled: dict[Node, float] = {}
@@ -73,6 +74,29 @@ class ScaleGroups:
     def settle(self, node: Node, scale: float) -> float:
         """Fix the scale of the tensor's group, unless it is; returns the scale that holds."""
         return self._settled.setdefault(self._find(node), scale)
+
+
+def _of_any_values(graph: Graph, ranges: dict[Node, float]) -> dict[Node, float]:
+    """Ranges with a guess for values that were nothing but zero: what they are computed from reaches, or else what reads them.
+
+    Whatever they will be then, the ratio of their scale to those beside it is no odd one.
+    """
+    if all(ranges.values()):
+        return dict(ranges)
+    nodes = graph.nodes()
+    reached = {node: value for node, value in ranges.items() if 0 < value < math.inf}
+    for node in nodes:
+        _guess(reached, node, node.inputs)
+    users = graph.users()
+    for node in reversed(nodes):
+        _guess(reached, node, users[node])
+    return {node: value or reached.get(node, value) for node, value in ranges.items()}
+
+
+def _guess(reached: dict[Node, float], node: Node, beside: Sequence[Node]) -> None:
+    known = [reached[other] for other in beside if other in reached]
+    if known:
+        reached.setdefault(node, max(known))
 
 
 def _producer(node: Node, plan: Plan) -> Node:

@@ -23,6 +23,7 @@ __all__ = [
     "UNSIGNED_LEVELS",
     "activation_scale",
     "as_scale",
+    "finest_reached",
     "multiplied_kernel_scales",
     "nearest_levels",
     "plain_kernel_scales",
@@ -47,6 +48,8 @@ _MAX_POOL_SHIFT = 24
 """Beyond 15 bits it takes two steps; only an output far coarser than the input needs that."""
 _MULTIPLIER_BITS = 8
 _BIAS_LIMIT = 2**30
+_LARGEST_SCALED = INT32_MAX - 256
+"""With room for a zero point."""
 
 
 def activation_scale(threshold: float, kind: str, *, unsigned: bool = False) -> float:
@@ -92,7 +95,7 @@ def shifted_kernel_scales(weight: Array, input_scale: float, output_scale: float
     Of the finest scale that clips no weight and the half of it, the one of less squared error is taken.
     """
     finest = plain_kernel_scales(weight, per_channel)
-    shift = np.clip(np.floor(-np.log2(finest * input_scale / output_scale) + 1e-9), -_MAX_SHIFT, _MAX_SHIFT)
+    shift = np.minimum(np.floor(-np.log2(finest * input_scale / output_scale) + 1e-9), _MAX_SHIFT)
     safe = output_scale * 2.0**-shift / input_scale
     finer = np.where(shift < _MAX_SHIFT, safe / 2, safe)
     errors = _squared_errors(weight, (safe, finer), per_channel)
@@ -194,6 +197,14 @@ def widened_for_residual(kernel: Array, input_scale: float, residual_scale: floa
     """Double weight scales that are so fine that the residual's multiplier would exceed its limit."""
     ratio = residual_scale / (input_scale * kernel * MAX_TENSOR_MULTIPLIER)
     return np.asarray(kernel * 2.0 ** np.maximum(np.ceil(np.log2(ratio) - 1e-9), 0))
+
+
+def finest_reached(input_scale: float, bound: int) -> float:
+    """Return the finest power of two times `input_scale` to which integers of at most `bound` are brought within 32 bits.
+
+    A result is that fine only where little or nothing of it was seen.
+    """
+    return input_scale * 2.0 ** -max(math.floor(math.log2(_LARGEST_SCALED / max(bound, 1))), 0)
 
 
 def pool_scale(input_scale: float, count: int, finest: float, multiplies: bool) -> float:

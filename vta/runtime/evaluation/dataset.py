@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from vta.errors import UsageError
 from vta.files.npz_file import read_arrays
 from vta.ir.graph import Graph, Node
+from vta.runtime.values.as_type import as_floats
 from vta.support.dataclass import dataclass
+from vta.support.shorten import shown
 
 __all__ = ["Dataset", "Preprocessing", "input_samples", "load_dataset", "prepare"]
 
@@ -82,7 +84,7 @@ def prepare(x: NDArray[Any], node: Node, options: Preprocessing) -> NDArray[Any]
         for channels, values in _arranged(x, len(wanted), options.layout):
             if values.shape[1:] == wanted:
                 if node.dtype.startswith("float"):
-                    return _normalized(values, channels, options).astype(node.dtype, copy=False)
+                    return _normalized(values, channels, options, node).astype(node.dtype, copy=False)
                 return _as_integers(values, channels, node, options)
     shape = node.shape[1:]
     raise UsageError(f"samples of shape {x.shape[1:]} (layout {options.layout}) do not fit input {node.name!r} of shape {shape}")
@@ -112,9 +114,9 @@ def _arranged(x: NDArray[Any], rank: int, layout: str) -> Iterator[tuple[int, ND
             yield axis, np.moveaxis(x, stored, axis)
 
 
-def _normalized(values: NDArray[Any], channels: int, options: Preprocessing) -> NDArray[np.float32]:
+def _normalized(values: NDArray[Any], channels: int, options: Preprocessing, node: Node) -> NDArray[np.float32]:
     # In the network's order: what takes some samples of them then copies no more than these.
-    result = values.astype(np.float32, order="C")
+    result = as_floats(values, "float32", f"the array for input {shown(node.name)}")
     if options.scale != 1.0:
         result /= np.float32(options.scale)
     if options.mean:

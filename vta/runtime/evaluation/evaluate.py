@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.devices.device import SampleDevice
+from vta.errors import UsageError
 from vta.files.forked_call import ForkedCall
 from vta.ir.arithmetic.decibels import decibels
 from vta.ir.graph import Graph
@@ -25,9 +27,10 @@ from vta.runtime.evaluation.trained import TrainedPass
 from vta.runtime.loaded_module import LoadedModule
 from vta.runtime.module import Module
 from vta.runtime.reports import BatchReport
-from vta.runtime.values.batches import Tick
+from vta.runtime.values.batches import Tick, have_no_batch_axis
 from vta.runtime.values.chunks import cores
 from vta.support.dataclass import dataclass
+from vta.support.shorten import shown
 from vta.support.table import Table, html_lines, make_table
 
 __all__ = ["Evaluation", "OutputQuality", "Progress", "Top1", "evaluate_top1"]
@@ -102,12 +105,14 @@ def evaluate_top1(
     or of the file at that path.
 
     `trained_pass` is that of `float_graph` on the same samples, if it has begun already.
-    Raises `UsageError` if the samples do not fit the network's input.
+    The class that a network finds is where its first output is largest, or that output itself where it is one integer a sample.
+    Raises `UsageError` if the samples do not fit the network's input, or their classes its output.
     """
     options = options or Preprocessing()
     given = data if isinstance(data, Dataset) else load_dataset(data)
     stages = _Stages(len(given.y), progress)
     inputs = input_samples(module.compiled.graph, given, options)
+    _check_classes(module, inputs, given)
 
     def compute_trained() -> list[NDArray[Any]]:
         if float_graph is None:
@@ -139,6 +144,26 @@ def evaluate_top1(
         cycles=batches.cycles,
         outputs=_qualities(module.output_names(), trained, expected),
     )
+
+
+def _check_classes(module: LoadedModule, inputs: Mapping[str, NDArray[Any]], data: Dataset) -> None:
+    """Raise `UsageError` if a sample's class is none that the network can give."""
+    graph = module.compiled.graph
+    output = graph.outputs[0]
+    count = prod(output.shape) // (1 if have_no_batch_axis(graph, inputs) else graph.inputs[0].shape[0])
+    if not len(data.y) or _is_class(output.dtype, count):
+        return
+    least, most = int(data.y.min()), int(data.y.max())
+    if least < 0 or most >= count:
+        raise UsageError(
+            f"'y' holds classes from {least} to {most}; the network has classes from 0 to {count - 1}, as many as its output "
+            f"{shown(module.output_names()[0])} has values for a sample"
+        )
+
+
+def _is_class(dtype: str, count: int) -> bool:
+    """Whether an output is the number of a class already, as where a network ends in an ArgMax."""
+    return count == 1 and dtype in ("int32", "int64")
 
 
 def _exact_and_device(
@@ -226,7 +251,8 @@ class _Stages:
 
     def finish(self, stage: str, outputs: list[NDArray[Any]], seconds: float) -> None:
         self.seconds[stage] = seconds
-        self.classes[stage] = outputs[0].reshape(self.total, -1).argmax(axis=1)
+        found = outputs[0].reshape(self.total, -1)
+        self.classes[stage] = found[:, 0] if _is_class(found.dtype.name, found.shape[1]) else found.argmax(axis=1)
 
 
 def _differing_samples(expected: list[NDArray[Any]], got: list[NDArray[Any]]) -> NDArray[np.intp]:

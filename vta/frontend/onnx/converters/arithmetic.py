@@ -11,7 +11,7 @@ import onnx
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import SIGNED_INTEGERS, add, gelu, gelu_by_tanh, like, multiply, selu, softplus, softsign
-from vta.frontend.onnx.operation import Converter, Operation
+from vta.frontend.onnx.operation import MICROSOFT, Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
 from vta.frontend.onnx.unsigned import BYTE_OFFSET
 from vta.ir import names as ops
@@ -214,12 +214,42 @@ def _swish(node: Operation) -> Node:
     return node.apply(ops.MULTIPLY, data, node.apply(ops.SIGMOID, inner))
 
 
+def _gaussian(node: Operation) -> Node:
+    return gelu(node.apply, node.input())
+
+
+def _biased_gaussian(node: Operation) -> Node:
+    return gelu(node.apply, node.apply(ops.ADD, node.input(0), node.input(1)))
+
+
+def _fast_gaussian(node: Operation) -> Node:
+    data, bias = node.input(0), node.optional(1)
+    return gelu_by_tanh(node.apply, data if bias is None else node.apply(ops.ADD, data, bias))
+
+
+def _quick_gaussian(node: Operation) -> Node:
+    data, alpha = node.input(), node.number("alpha", 1.702)
+    return node.apply(ops.MULTIPLY, data, node.apply(ops.SIGMOID, node.apply(ops.MULTIPLY, data, like(alpha, data))))
+
+
 def _shrink(node: Operation) -> Node:
     """x + bias below -lambd, x - bias above lambd, 0 between."""
     data, apply = node.input(), node.apply
     bound, bias, zero = (like(value, data) for value in (node.number("lambd", 0.5), node.number("bias", 0.0), 0.0))
     above = apply(ops.WHERE, apply(ops.GREATER, data, bound), apply(ops.SUBTRACT, data, bias), zero)
     return apply(ops.WHERE, apply(ops.LESS, data, apply(ops.NEGATIVE, bound)), apply(ops.ADD, data, bias), above)
+
+
+def _is_nan(node: Operation) -> Node:
+    return node.apply(ops.LOGICAL_NOT, node.apply(ops.EQUAL, node.input(), node.input()))
+
+
+def _is_infinite(node: Operation) -> Node:
+    """Of both signs, unless attributes leave out one."""
+    signs = [sign for sign, name in ((1, "positive"), (-1, "negative")) if node.integer(f"detect_{name}", 1)]
+    found = [node.apply(ops.EQUAL, node.input(), like(sign * math.inf, node.input())) for sign in signs]
+    never = node.constant(np.zeros(node.input().shape, bool))
+    return reduce(partial(node.apply, ops.LOGICAL_OR), found) if found else never
 
 
 def _thresholded_relu(node: Operation) -> Node:
@@ -255,6 +285,8 @@ CONVERTERS: dict[str, Converter] = {
     "HardSigmoid": _hard_sigmoid,
     "HardSwish": _unary(ops.HARD_SWISH),
     "Identity": _identity,
+    "IsInf": _is_infinite,
+    "IsNaN": _is_nan,
     "LeakyRelu": _leaky_relu,
     "Less": _binary(ops.LESS),
     "LessOrEqual": _binary(ops.LESS_EQUAL),
@@ -288,4 +320,8 @@ CONVERTERS: dict[str, Converter] = {
     "ThresholdedRelu": _thresholded_relu,
     "Where": _where,
     "Xor": _binary(ops.LOGICAL_XOR),
+    f"BiasGelu{MICROSOFT}": _biased_gaussian,
+    f"FastGelu{MICROSOFT}": _fast_gaussian,
+    f"Gelu{MICROSOFT}": _gaussian,
+    f"QuickGelu{MICROSOFT}": _quick_gaussian,
 }

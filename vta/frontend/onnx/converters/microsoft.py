@@ -11,8 +11,8 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import like
 from vta.frontend.onnx.converters.pooling import as_before, as_image, average_pool
-from vta.frontend.onnx.converters.quantized import DOMAIN, held, one_scale, zero_point_of
-from vta.frontend.onnx.operation import Converter, Operation
+from vta.frontend.onnx.converters.quantized import held, one_scale, zero_point_of
+from vta.frontend.onnx.operation import MICROSOFT, Converter, Operation
 from vta.ir import names as ops
 from vta.ir.graph import Node
 
@@ -125,12 +125,12 @@ def _concat(node: Operation) -> Node:
 
 
 CONVERTERS: dict[str, Converter] = {
-    f"QLinearAdd{DOMAIN}": _add,
-    f"QLinearAveragePool{DOMAIN}": _unary(_average, "even_shifted"),
-    f"QLinearConcat{DOMAIN}": _concat,
-    f"QLinearGlobalAveragePool{DOMAIN}": _global_average,
-    f"QLinearLeakyRelu{DOMAIN}": _unary(_leaky_relu),
-    f"QLinearMul{DOMAIN}": _multiply,
-    f"QLinearSigmoid{DOMAIN}": _unary(_sigmoid),
-    f"QLinearSoftmax{DOMAIN}": _softmax,
+    f"QLinearAdd{MICROSOFT}": _add,
+    f"QLinearAveragePool{MICROSOFT}": _unary(_average, "even_shifted"),
+    f"QLinearConcat{MICROSOFT}": _concat,
+    f"QLinearGlobalAveragePool{MICROSOFT}": _global_average,
+    f"QLinearLeakyRelu{MICROSOFT}": _unary(_leaky_relu),
+    f"QLinearMul{MICROSOFT}": _multiply,
+    f"QLinearSigmoid{MICROSOFT}": _unary(_sigmoid),
+    f"QLinearSoftmax{MICROSOFT}": _softmax,
 }

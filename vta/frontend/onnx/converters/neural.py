@@ -8,7 +8,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import dense, like, softmax_flattened
 from vta.frontend.onnx.converters.pooling import Window, as_before, as_image
-from vta.frontend.onnx.operation import Converter, Operation
+from vta.frontend.onnx.operation import MICROSOFT, Converter, Operation
 from vta.ir import names as ops
 from vta.ir.graph import Node
 
@@ -125,7 +125,48 @@ def _gemm(node: Operation) -> Node:
 
 
 def _matmul(node: Operation) -> Node:
-    left, right = node.input(0), node.input(1)
+    return _product(node, node.input(0), node.input(1))
+
+
+def _fused_matmul(node: Operation) -> Node:
+    sides = []
+    for index, side in enumerate("AB"):
+        if node.integer(f"transBatch{side}", 0):
+            raise UnsupportedNodeError(f"transBatch{side}=1")
+        value = node.input(index)
+        rank = len(value.shape)
+        if node.integer(f"trans{side}", 0) and rank > 1:
+            value = node.apply(ops.TRANSPOSE, value, axes=(*range(rank - 2), rank - 1, rank - 2))
+        sides.append(value)
+    return _scaled(node, _product(node, *sides), node.number("alpha", 1.0))
+
+
+def _fused_conv(node: Operation) -> Node:
+    """A convolution, the sum with a tensor, and an activation."""
+    value, addend = _conv(node), node.optional(3)
+    if addend is not None:
+        value = node.apply(ops.ADD, value, addend)
+    return _activated(node, value, *(*node.floats("activation_params"), 0.0, 0.0)[:2])
+
+
+def _fused_gemm(node: Operation) -> Node:
+    return _activated(node, _gemm(node), node.number("activation_alpha", 0.0), node.number("activation_beta", 0.0))
+
+
+def _activated(node: Operation, value: Node, alpha: float, beta: float) -> Node:
+    kind = node.text("activation", "")
+    if kind == "Clip":
+        return node.apply(ops.CLIP, value, a_min=alpha, a_max=beta)
+    if kind == "LeakyRelu":
+        return node.apply(ops.LEAKY_RELU, value, alpha=alpha)
+    if kind == "HardSigmoid":
+        return node.apply(ops.HARD_SIGMOID, value, alpha=alpha, beta=beta)
+    if kind not in _PLAIN:
+        raise UnsupportedNodeError(f"activation {kind!r}; known: Clip, HardSigmoid, LeakyRelu, {', '.join(_PLAIN)}")
+    return node.apply(_PLAIN[kind], value)
+
+
+def _product(node: Operation, left: Node, right: Node) -> Node:
     if right.value is not None and len(right.shape) == 2 and len(left.shape) >= 2:
         return dense(node.apply, left, node.constant(np.ascontiguousarray(right.value.T)))
     # A vector is a matrix of one row on the left, of one column on the right.
@@ -159,7 +200,12 @@ def _softmax(op: str) -> Converter:
     return convert
 
 
+_PLAIN = {"Relu": ops.RELU, "Sigmoid": ops.SIGMOID, "Tanh": ops.TANH}
+
 CONVERTERS: dict[str, Converter] = {
+    f"FusedConv{MICROSOFT}": _fused_conv,
+    f"FusedGemm{MICROSOFT}": _fused_gemm,
+    f"FusedMatMul{MICROSOFT}": _fused_matmul,
     "BatchNormalization": _batch_normalization,
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,

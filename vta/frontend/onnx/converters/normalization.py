@@ -9,7 +9,7 @@ import numpy as np
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import add, like
-from vta.frontend.onnx.operation import Converter, Operation
+from vta.frontend.onnx.operation import MICROSOFT, Converter, Operation
 from vta.ir import names as ops
 from vta.ir.graph import Node
 
@@ -69,6 +69,28 @@ def _layer(node: Operation) -> tuple[Node, Node, Node]:
     return result, mean, node.apply(ops.DIVIDE, like(1.0, data), deviation)
 
 
+def _layer_of_sum(node: Operation) -> tuple[Node, Node, Node, Node]:
+    """A layer normalisation of what two branches and a bias sum up to, which is the last output."""
+    data, axes = _sum_of_branches(node, 4), (len(node.input().shape) - 1,)
+    centered, mean = _centered(node, data, axes)
+    deviation = _root_mean_square(node, centered, axes, node.number("epsilon", 1e-12))
+    result = _affine(node, node.apply(ops.DIVIDE, centered, deviation), node.input(2), node.optional(3))
+    return result, mean, node.apply(ops.DIVIDE, like(1.0, data), deviation), data
+
+
+def _root_mean_square_of_sum(node: Operation) -> tuple[Node, Node, Node, Node]:
+    data, axes = _sum_of_branches(node, 3), (len(node.input().shape) - 1,)
+    deviation = _root_mean_square(node, data, axes, node.number("epsilon", 1e-12))
+    result = _affine(node, node.apply(ops.DIVIDE, data, deviation), node.input(2), None)
+    inverse = node.apply(ops.DIVIDE, like(1.0, data), deviation)
+    return result, inverse, inverse, data
+
+
+def _sum_of_branches(node: Operation, bias: int) -> Node:
+    total, more = node.apply(ops.ADD, node.input(0), node.input(1)), node.optional(bias)
+    return total if more is None else node.apply(ops.ADD, total, more)
+
+
 def _root_mean_square_layer(node: Operation) -> Node:
     data = node.input()
     deviation = _root_mean_square(node, data, _from_axis(node), node.number("epsilon", 1e-5))
@@ -119,4 +141,6 @@ CONVERTERS: dict[str, Converter] = {
     "LpNormalization": _lp,
     "MeanVarianceNormalization": _mean_variance,
     "RMSNormalization": _root_mean_square_layer,
+    f"SkipLayerNormalization{MICROSOFT}": _layer_of_sum,
+    f"SkipSimplifiedLayerNormalization{MICROSOFT}": _root_mean_square_of_sum,
 }

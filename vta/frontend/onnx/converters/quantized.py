@@ -13,7 +13,7 @@ from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import like
 from vta.frontend.onnx.converters.neural import kernel_of
 from vta.frontend.onnx.converters.pooling import Window, as_before, as_image
-from vta.frontend.onnx.operation import Converter, Operation
+from vta.frontend.onnx.operation import MICROSOFT, Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
 from vta.frontend.onnx.unsigned import BYTE_OFFSET
 from vta.ir import names as ops
@@ -21,11 +21,10 @@ from vta.ir.arithmetic.fixed_point import INT32_MAX, product_scale
 from vta.ir.graph import Node, call
 from vta.ir.interpreter import constant_value, evaluate_node
 
-__all__ = ["CONVERTERS", "DOMAIN", "held", "one_scale", "zero_point_of"]
+__all__ = ["CONVERTERS", "held", "one_scale", "zero_point_of"]
 
 Array = NDArray[Any]
 
-DOMAIN = " (com.microsoft)"
 _BYTES = ("int8", "uint8")
 
 
@@ -332,7 +331,7 @@ CONVERTERS: dict[str, Converter] = {
     "QLinearConv": _qlinear_conv,
     "QLinearMatMul": _qlinear_matmul,
     "QuantizeLinear": _quantize_linear,
-    f"DequantizeLinear{DOMAIN}": _dequantize_linear,
-    f"QGemm{DOMAIN}": _qgemm,
-    f"QuantizeLinear{DOMAIN}": _quantize_linear,
+    f"DequantizeLinear{MICROSOFT}": _dequantize_linear,
+    f"QGemm{MICROSOFT}": _qgemm,
+    f"QuantizeLinear{MICROSOFT}": _quantize_linear,
 }

@@ -14,6 +14,7 @@ from vta.frontend.tflite.converters._fused import limits
 from vta.frontend.tflite.operation import Converter, Operation, Quantization, is_quantized, quantization_of
 from vta.frontend.tflite.tables import elu_table, hard_swish_table, leaky_relu_table, logistic_table, tanh_table
 from vta.ir import names as ops
+from vta.ir.arithmetic.tflite_rounding import quantized_multiplier
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -24,7 +25,7 @@ _SOFTMAX_SCALE, _SOFTMAX_ZERO_POINT = 1 / 256, -128
 def _bounded(low: float, high: float) -> Converter:
     def convert(node: Operation) -> Node:
         if is_quantized(node.tensor()):
-            return _requantized(node, limits(node, (low, high)))
+            return _requantized(node, limits(node, (low, high)), in_single=True)
         if math.isinf(high):
             return node.apply(ops.RELU, node.input())
         return node.apply(ops.CLIP, node.input(), a_min=low, a_max=high)
@@ -32,16 +33,21 @@ def _bounded(low: float, high: float) -> Converter:
     return convert
 
 
-def _requantized(node: Operation, bounds: dict[str, int]) -> Node:
+def _requantized(node: Operation, bounds: dict[str, int], in_single: bool = False) -> Node:
+    """Bytes at the scale of the output; the ratio of scales may be rounded to single precision, as some kernels have it."""
     source, to = quantization_of(node.tensor()), quantization_of(node.output())
     if source == to and bounds == {"a_min": -128, "a_max": 127}:
         return node.input()
+    input_scale, output_scale = source.scale, to.scale
+    ratio = float(np.float32(input_scale) / np.float32(output_scale))
+    if in_single and quantized_multiplier(ratio) != quantized_multiplier(input_scale / output_scale):
+        input_scale, output_scale = ratio, 1.0
     return node.apply(
         ops.QNN_REQUANTIZE,
         node.input(),
-        input_scale=source.scale,
+        input_scale=input_scale,
         input_zero_point=source.zero_point,
-        output_scale=to.scale,
+        output_scale=output_scale,
         output_zero_point=to.zero_point,
         rounding="tflite",
         **bounds,

@@ -14,7 +14,7 @@ from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import gelu, gelu_by_tanh, like, running_sums
 from vta.frontend.tflite.converters._integers import constant_last, levels, rescaled
 from vta.frontend.tflite.operation import Converter, Operation, Quantization, is_quantized, quantization_of
-from vta.frontend.tflite.tables import absolute_table, function_table
+from vta.frontend.tflite.tables import absolute_table, function_table, root_table
 from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.operator import NoAttributes, lookup
@@ -167,6 +167,6 @@ CONVERTERS: dict[str, Converter] = {
     "RSQRT": _function(_inverse_root),
     "SIGN": _function(_operator(ops.SIGN)),
     "SIN": _function(_operator(ops.SIN)),
-    "SQRT": _function(_operator(ops.SQRT)),
+    "SQRT": _function(_operator(ops.SQRT), root_table),
     "SQUARE": _function(_square),
 }

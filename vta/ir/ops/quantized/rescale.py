@@ -49,11 +49,11 @@ class RescaleAttributes(Attributes):
 def _infer(attrs: RescaleAttributes, types: Sequence[TensorType]) -> TensorType:
     value, *parameters = types
     require_dtype(value, ("int32",))
-    require(len(value.shape) > 1, f"the input must have an axis of channels, got {value}")
+    channels = value.shape[1] if len(value.shape) > 1 else 1
     for name, given in zip(("bias", "multiplier", "shift"), parameters, strict=False):
         require_dtype(given, ("int32",), name)
-        allowed = ((1,), (value.shape[1],))
-        require(given.shape in allowed, f"{name} must have one value, or one for each of {value.shape[1]} channels, got {given}")
+        allowed = ((1,), (channels,))
+        require(given.shape in allowed, f"{name} must have one value, or one for each of {channels} channels, got {given}")
     for table in parameters[3:]:
         require_dtype(table, ("int8",), "the table")
         require(table.shape == (TABLE_ENTRIES,), f"the table must have {TABLE_ENTRIES} entries, got {table}")
@@ -75,7 +75,8 @@ def rescale(
         low >= -MOST_SHIFT and high <= MOST_SHIFT,
         f"shifts must be in {-MOST_SHIFT}..{MOST_SHIFT}, got {low if low < -MOST_SHIFT else high}",
     )
-    bias, multiplier, shift = (per_channel(given.astype(np.int64), value.ndim, 1) for given in (bias, multiplier, shift))
+    wide = [given.astype(np.int64) for given in (bias, multiplier, shift)]
+    bias, multiplier, shift = (per_channel(given, value.ndim, 1) if value.ndim > 1 else given.reshape(()) for given in wide)
     left = attrs.left if not attrs.narrow else np.maximum(-shift, 0)
     right = np.maximum(shift, 0)
     raised = wrap32(np.left_shift(wrap32(value + bias).astype(np.int64), left)).astype(np.int64)
