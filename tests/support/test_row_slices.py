@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vta.ir.arithmetic.magnitude_sums import magnitude_sums
+from vta.quantization.bounds import magnitude_sums
 from vta.quantization.float.scales import nearest_levels, plain_kernel_scales, quantized_weight
 from vta.support.row_slices import row_slices
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.packed_constant import Place
 from vta.codegen.stream import Stream
 from vta.codegen.tokens import place_tokens
 from vta.config.targets import MemoryType
@@ -16,6 +16,9 @@ from vta.isa.encoding import encode_uops
 from vta.isa.program import Program, Symbol, SymbolKind, whole_pages
 from vta.support.dataclass import dataclass
 from vta.support.on_cores import on_cores
+
+if TYPE_CHECKING:
+    from vta.codegen.packed_constant import Place
 
 __all__ = ["Assembled", "assemble"]
 

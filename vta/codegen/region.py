@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from vta.codegen.assemble import assemble
 from vta.codegen.emit_operators import emit_operators
 from vta.codegen.interleave import pairs_of
 from vta.codegen.memory import plan_memory
-from vta.codegen.packed_constant import Place
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.isa.program import Program, Symbol, SymbolKind
@@ -19,6 +19,9 @@ from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
 from vta.tile.operator import Tensor, TileOperator
+
+if TYPE_CHECKING:
+    from vta.codegen.packed_constant import Place
 
 __all__ = ["CompiledOperators", "compile_operators"]
 

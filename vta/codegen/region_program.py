@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from vta.codegen.packed_constant import PackedConstant
+from typing import TYPE_CHECKING
+
 from vta.ir.graph import Node
 from vta.isa.program import Program
 from vta.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from vta.codegen.packed_constant import PackedConstant
 
 __all__ = ["HOST", "MOVE_SUFFIX", "VTA", "OperatorRecord", "Placement", "RegionProgram", "TensorBinding"]
 
@@ -54,6 +58,11 @@ class RegionProgram:
     operators: tuple[OperatorRecord, ...]
     packed: tuple[PackedConstant, ...] = ()
     """Large constants of the graph that the program's image holds."""
+
+    @property
+    def held_constants(self) -> tuple[PackedConstant, ...]:
+        """Those of `packed` that the image holds as it is now: another one than they were found in may have other values."""
+        return tuple(constant for constant in self.packed if constant.image is self.program.image)
 
     def __repr__(self) -> str:
         size = f"{len(self.operators)} operators, {len(self.program.instructions):,} instructions"

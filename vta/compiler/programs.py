@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from vta.codegen.packed_constant import PackedConstant, packed_constant
 from vta.codegen.region import CompiledOperators, compile_operators
 from vta.codegen.region_program import OperatorRecord, RegionProgram, TensorBinding
 from vta.config.hardware import HardwareConfig
@@ -15,6 +13,9 @@ from vta.partition.fused.fused_operator import view_source
 from vta.schedule.schedule import Schedule
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.region_lowering import RegionLowering, TileRegion
+
+if TYPE_CHECKING:
+    from vta.codegen.packed_constant import PackedConstant
 
 __all__ = ["region_program"]
 
@@ -47,11 +48,13 @@ def region_program(
 
 def _packed(tile: TileRegion, compiled: CompiledOperators) -> Iterator[PackedConstant]:
     """Large weights of the graph that the program holds as blocks."""
-    image, places = compiled.program.image, compiled.places
+    sources = {source: None for fused in tile.source.operators for source in fused.anchor.inputs}
+    values = [node.value for node in sources if node.value is not None and node.dtype == "int8" and node.value.nbytes >= _LARGE]
+    if not values:
+        return
+    from vta.codegen.packed_constant import packed_constant  # which small networks do without
+
     terms = [term for operator in tile.region.operators if isinstance(operator, GemmOperator) for term in operator.terms]
-    for node in {source: None for fused in tile.source.operators for source in fused.anchor.inputs}:
-        value = node.value
-        if value is None or value.dtype != np.int8 or value.nbytes < _LARGE:
-            continue
-        found = (packed_constant(value, term.weights, places, image) for term in terms)
+    for value in values:
+        found = (packed_constant(value, term.weights, compiled.places, compiled.program.image) for term in terms)
         yield from [packed for packed in found if packed is not None][:1]

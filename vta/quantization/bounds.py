@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.arithmetic.fixed_point import per_channel, residual_multiplier
-from vta.ir.arithmetic.magnitude_sums import magnitude_sums
 from vta.ir.diagnostics import OVERFLOW, Diagnostic
 from vta.ir.graph import Graph, Node, attrs_of
 from vta.ir.macs import macs_of
@@ -23,8 +22,19 @@ from vta.ir.ops.nn.norm import AxisAttributes
 from vta.ir.ops.nn.pool import SumPool2DAttributes
 from vta.ir.ops.quantized.qnn import ProductAttributes, RequantizeAttributes, base_attributes
 from vta.ir.ops.quantized.rescale import RescaleAttributes
+from vta.native import ffi, lib
+from vta.support.on_cores import on_cores
+from vta.support.row_slices import row_slices
 
-__all__ = ["accumulator_bound", "added_constant", "interval", "magnitudes", "overflow_warnings", "residual_bound"]
+__all__ = [
+    "accumulator_bound",
+    "added_constant",
+    "interval",
+    "magnitude_sums",
+    "magnitudes",
+    "overflow_warnings",
+    "residual_bound",
+]
 
 Array = NDArray[Any]
 
@@ -83,6 +93,23 @@ def interval(node: Node) -> tuple[Array, Array]:
         return np.array([info.min], np.int64), np.array([info.max], np.int64)
     bound = np.minimum(magnitudes(node).reshape(-1), _TYPE_LIMITS["int32"] - 1)
     return -bound, bound
+
+
+def magnitude_sums(values: NDArray[Any]) -> NDArray[np.int64]:
+    """The sum of the magnitudes of each row of integers, int64, shape (rows,); a row is what has one index of the first axis."""
+    sums = np.zeros(len(values), np.int64)
+
+    def find(rows: slice) -> None:
+        part = values[rows].reshape(len(sums[rows]), -1)
+        if part.dtype == np.int8:
+            given = ffi.from_buffer("int8_t[]", np.ascontiguousarray(part))
+            lib.vta_magnitude_sums(given, *part.shape, ffi.from_buffer("int64_t[]", sums[rows]))
+        else:
+            sums[rows] = np.abs(part, dtype=np.int64).sum(axis=1)
+
+    if values.size:
+        on_cores(find, row_slices(values))
+    return sums
 
 
 def _magnitudes(node: Node, known: _Known) -> Array:

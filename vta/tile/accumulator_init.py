@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
-from vta.ir.arithmetic.magnitude_sums import magnitude_sums
 from vta.isa.instruction import AluOp
+from vta.quantization.bounds import magnitude_sums
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm
 from vta.tile.step import Immediate, Operand, Step

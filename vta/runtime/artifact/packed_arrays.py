@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,26 +12,12 @@ from numpy.typing import NDArray
 from vta.codegen.packed_constant import BOX_FIELDS, PackedConstant, unpacked
 from vta.codegen.region_program import RegionProgram
 from vta.errors import ArtifactError
-from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
-__all__ = ["PackedArray", "held_constants", "packed_arrays", "read_constants"]
+if TYPE_CHECKING:
+    from vta.runtime.artifact.vta_file import PackedArray
 
-
-@dataclass(frozen=True)
-class PackedArray:
-    """How a region's image holds an array of the graph."""
-
-    array: str
-    blocks: tuple[int, ...]
-    """Shape of `PackedConstant.blocks`."""
-    boxes: int
-    """How many rows of the region's boxes are its, behind those of the arrays before it."""
-
-
-def held_constants(region: RegionProgram) -> list[PackedConstant]:
-    """Constants that the image of `region` holds as it is now: another one than they were found in may have other values."""
-    return [constant for constant in region.packed if constant.image is region.program.image]
+__all__ = ["packed_arrays", "read_constants"]
 
 
 def packed_arrays(regions: Sequence[RegionProgram], arrays: Mapping[str, NDArray[Any]]) -> list[dict[str, PackedConstant]]:
@@ -39,7 +25,7 @@ def packed_arrays(regions: Sequence[RegionProgram], arrays: Mapping[str, NDArray
     names = {id(array): name for name, array in arrays.items()}
     found: list[dict[str, PackedConstant]] = []
     for region in regions:
-        held = {names.pop(id(constant.value), ""): constant for constant in held_constants(region)}
+        held = {names.pop(id(constant.value), ""): constant for constant in region.held_constants}
         held.pop("", None)
         found.append(held)
     return found

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.packed_constant import PackedConstant
 from vta.codegen.region_program import OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.config.hardware import HardwareConfig
 from vta.errors import ArtifactError, VTAError
@@ -23,15 +22,24 @@ from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import Program, Symbol
 from vta.runtime.artifact.container import Content, read_container, write_container
 from vta.runtime.artifact.json_record import from_json, to_json
-from vta.runtime.artifact.packed_arrays import PackedArray, held_constants, packed_arrays, read_constants
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
 if TYPE_CHECKING:
+    from vta.codegen.packed_constant import PackedConstant
     from vta.runtime.artifact.gpu_host import GpuHost
     from vta.runtime.artifact.host_plan import HostLibrary
 
-__all__ = ["FORMAT_VERSION", "GPU_VERSION", "HOST_VERSION", "PACKED_VERSION", "Contents", "read_contents", "write_contents"]
+__all__ = [
+    "FORMAT_VERSION",
+    "GPU_VERSION",
+    "HOST_VERSION",
+    "PACKED_VERSION",
+    "Contents",
+    "PackedArray",
+    "read_contents",
+    "write_contents",
+]
 
 FORMAT = "vta module"
 FORMAT_VERSION = 1
@@ -69,6 +77,17 @@ class _Record:
     macs: int
     output: _Binding
     end: int
+
+
+@dataclass(frozen=True)
+class PackedArray:
+    """How a region's image holds an array of the graph."""
+
+    array: str
+    blocks: tuple[int, ...]
+    """Shape of `PackedConstant.blocks`."""
+    boxes: int
+    """How many rows of the region's boxes are its, behind those of the arrays before it."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +136,7 @@ class Contents:
     @property
     def version(self) -> int:
         """Of the file: the oldest that holds all of it."""
-        if any(map(held_constants, self.regions)):
+        if any(region.held_constants for region in self.regions):
             return PACKED_VERSION
         if self.gpu is not None:
             return SCHEDULES_VERSION if self.gpu.schedules else GPU_VERSION
@@ -131,7 +150,7 @@ def write_contents(module: Contents, path: str | Path) -> None:
     """
     index = {node: position for position, node in enumerate(module.graph.nodes())}
     graph, arrays = graph_to_json(module.graph)
-    packed = packed_arrays(module.regions, arrays)
+    packed = _packed_arrays(module, arrays)
     manifest = _Manifest(
         format=FORMAT,
         version=module.version,
@@ -155,6 +174,15 @@ def write_contents(module: Contents, path: str | Path) -> None:
     if module.gpu is not None:
         members[_GPU] = _json_bytes(to_json(module.gpu))
     write_container(path, members)
+
+
+def _packed_arrays(module: Contents, arrays: Mapping[str, NDArray[Any]]) -> Sequence[Mapping[str, PackedConstant]]:
+    """What each region's image holds of the graph's arrays, by name."""
+    if not any(region.held_constants for region in module.regions):
+        return [{} for _ in module.regions]
+    from vta.runtime.artifact.packed_arrays import packed_arrays  # which small networks do without
+
+    return packed_arrays(module.regions, arrays)
 
 
 def _content(array: NDArray[Any]) -> memoryview:
@@ -236,8 +264,14 @@ def _module(members: Mapping[str, bytes]) -> Contents:
     return Contents(graph, hw, regions, manifest.placements, manifest.total_macs, host, gpu)
 
 
-def _packed(members: Mapping[str, bytes], manifest: _Manifest, programs: Sequence[Program]) -> list[dict[str, PackedConstant]]:
-    """What each region's image holds of the graph's arrays."""
+def _packed(
+    members: Mapping[str, bytes], manifest: _Manifest, programs: Sequence[Program]
+) -> Sequence[Mapping[str, PackedConstant]]:
+    """What each region's image holds of the graph's arrays, by name."""
+    if not any(region.packed for region in manifest.regions):
+        return [{} for _ in programs]
+    from vta.runtime.artifact.packed_arrays import read_constants
+
     shapes = {entry.name: entry.shape for entry in manifest.arrays if entry.dtype == "int8"}
     found: list[dict[str, PackedConstant]] = []
     for position, (entry, program) in enumerate(zip(manifest.regions, programs, strict=True)):
