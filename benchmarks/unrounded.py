@@ -50,8 +50,8 @@ _SAME = (ops.TRANSPOSE, ops.RESHAPE, ops.BIAS_ADD)
 
 def scores(graph: Graph) -> Graph:
     """The graph up to what its softmax reads; all of it without one."""
-    last = graph.outputs[0]
-    return Graph(graph.inputs, last.inputs[:1]) if last.op == ops.QNN_SOFTMAX else graph
+    last = next((node for node in graph.calls() if node.op == ops.QNN_SOFTMAX), None)
+    return graph if last is None else Graph(graph.inputs, last.inputs[:1])
 
 
 def unrounded(graph: Graph) -> Graph:
