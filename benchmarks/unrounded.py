@@ -50,8 +50,8 @@ _SAME = (ops.TRANSPOSE, ops.RESHAPE, ops.BIAS_ADD)
 
 def scores(graph: Graph) -> Graph:
     """The graph up to what its softmax reads; all of it without one."""
-    last = graph.outputs[0]
-    return Graph(graph.inputs, last.inputs[:1]) if last.op == ops.QNN_SOFTMAX else graph
+    last = next((node for node in graph.calls() if node.op == ops.QNN_SOFTMAX), None)
+    return graph if last is None else Graph(graph.inputs, last.inputs[:1])
 
 
 def unrounded(graph: Graph) -> Graph:
@@ -89,7 +89,7 @@ def _as_floats(node: Node, inputs: list[Node]) -> Node:
     if isinstance(attrs, MeanAttributes):
         geometry = {} if "global" in node.op else vars(base_attributes(AvgPool2DAttributes, attrs))
         mean = call(ops.GLOBAL_AVG_POOL2D if "global" in node.op else ops.AVG_POOL2D, inputs, name, **geometry)
-        ratio = attrs.input_scale / attrs.output_scale
+        ratio = np.asarray(attrs.input_scale / attrs.output_scale)
         return _clipped(_moved(mean, ratio, attrs.output_zero_point - attrs.input_zero_point * ratio, name), node)
     if isinstance(attrs, QuantizeAttributes):
         return _moved(inputs[0], 1 / np.asarray(attrs.scale), attrs.zero_point, name)

@@ -79,7 +79,7 @@ class Trials:
     def _noise_of(self, wanted: Array, got: Array, axis: int | None) -> float:
         if not self._each:
             return _decibels(wanted, got, axis)
-        found = [_decibels(*(part[None] for part in pair), axis) for pair in zip(wanted, got, strict=True)]
+        found = [_decibels(one[None], other[None], axis) for one, other in zip(wanted, got, strict=True)]
         return float(np.mean(np.minimum(found, _NO_NOISE_DB)))
 
     def _outputs(self, graph: Graph) -> list[Array]:
