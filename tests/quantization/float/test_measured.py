@@ -317,3 +317,20 @@ def test_what_is_given_of_channels_is_not_measured():
 def test_one_sample_says_nothing_of_others():
     graph, samples = channels_of_two_layers(0, 1)
     assert with_measured_layers(graph, {"x": samples[:1]}, QuantizeConfig(), BASELINE, Diagnostics()).equalize == "measured"
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [[("reshape", {"newshape": (1, 24, 16)})], [("reshape", {"newshape": (1, -1)})], [("transpose", {"axes": (0, 2, 3, 1)})]],
+)
+@pytest.mark.parametrize("chances", [False, True])
+def test_outputs_behind_moves_are_measured_as_they_are_before_them(moves, chances):
+    """Heads of detectors and classifiers: what is measured may have other axes than the output."""
+    plain, samples = channels_of_two_layers(0, 1)
+    head = call(op, [plain.outputs[0]], op, **attributes)
+    graph = Graph(plain.inputs, (call("sigmoid", [head], "chances") if chances else head,))
+    said = Diagnostics()
+    assert with_measured_layers(graph, {"x": samples[:4]}, QuantizeConfig(), BASELINE, said).equalize == "none"
+    known = Diagnostics()
+    with_measured_layers(plain, {"x": samples[:4]}, QuantizeConfig(), BASELINE, known)
+    assert [entry.text for entry in said.of(NOT_EQUALIZED).values()] == [entry.text for entry in known.of(NOT_EQUALIZED).values()]

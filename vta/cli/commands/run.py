@@ -225,7 +225,7 @@ def _print_energy(output: Output, energy: dict[str, float], area: dict[str, floa
 
 def _print(output: Output, report: RunReport, cost: NetworkCost | None, check: CheckReport | None) -> None:
     output.line(
-        f"{count(report.macs, 'multiply-accumulate')} ({count(report.move_macs)} more move tensors) "
+        f"{count(report.macs, 'multiply-accumulate')} of whole blocks ({count(report.move_macs)} more move tensors) "
         f"in {count(report.device_runs, 'device run')}; "
         f"{report.device_seconds:.3f} s on the device, {report.host_seconds:.3f} s on the host"
     )

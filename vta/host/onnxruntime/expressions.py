@@ -173,11 +173,22 @@ class _Expressions:
             return self._extreme(operation, self.written(left), self.written(right))
         if operation in ("shl", "shr"):
             return self._shifted(operation, left, right)
+        if operation == "floordiv" and left.dtype == "int64":
+            return self._floor_divided(self.written(left), self.written(right))
         kind = _BINARY.get(operation) or _BITWISE.get(operation)
         if kind is None:
             raise refusal(self._node, f"nothing stands for {operation} of {left.dtype}")
         dtype = "bool" if operation in ("lt", "le", "eq") else ""
         return self._in_words(lambda *parts: writer.apply(kind, list(parts), dtype or parts[0].dtype), left, right)
+
+    def _floor_divided(self, value: Tensor, by: Tensor) -> Tensor:
+        """The quotient towards minus infinity, by a positive number: ONNX divides integers towards zero."""
+        writer = self._writer
+        quotient = writer.apply("Div", [value, by], "int64")
+        rest = writer.apply("Sub", [value, writer.apply("Mul", [quotient, by], "int64")], "int64")
+        below = writer.apply("Less", [rest, writer.scalar(0, "int64")], "bool")
+        less = writer.apply("Sub", [quotient, writer.scalar(1, "int64")], "int64")
+        return writer.apply("Where", [below, less, quotient], "int64")
 
     def _extreme(self, operation: str, left: Tensor, right: Tensor) -> Tensor:
         """The lesser or the larger of two wide integers: Min and Max up to version 1.30 are wrong beyond 32 bits."""

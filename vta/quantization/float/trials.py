@@ -57,7 +57,7 @@ class Trials:
     ) -> None:
         self._graph, self._held, self._hw, self._each = _scores_of(graph) if scores else graph, held, hw, scores
         # Batches lie along an axis before the others.
-        self._axes = [None if (axis := _channel_axis(output)) is None else axis + 1 for output in graph.outputs]
+        self._axes = [None if (axis := _channel_axis(output)) is None else axis + 1 for output in self._graph.outputs]
         self.data = {name: np.stack([batch[name] for batch in fitted]) for name in fitted[0]}
         """The batches to quantise on, as calibration data."""
         self._wanted = self._outputs(self._graph)
