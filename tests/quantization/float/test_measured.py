@@ -320,11 +320,11 @@ def test_one_sample_says_nothing_of_others():
 
 
 @pytest.mark.parametrize(
-    "moves",
-    [[("reshape", {"newshape": (1, 24, 16)})], [("reshape", {"newshape": (1, -1)})], [("transpose", {"axes": (0, 2, 3, 1)})]],
+    ("op", "attributes"),
+    [("reshape", {"newshape": (1, 24, 16)}), ("reshape", {"newshape": (1, -1)}), ("transpose", {"axes": (0, 2, 3, 1)})],
 )
 @pytest.mark.parametrize("chances", [False, True])
-def test_outputs_behind_moves_are_measured_as_they_are_before_them(moves, chances):
+def test_outputs_behind_moves_are_measured_as_they_are_before_them(op, attributes, chances):
     """Heads of detectors and classifiers: what is measured may have other axes than the output."""
     plain, samples = channels_of_two_layers(0, 1)
     head = call(op, [plain.outputs[0]], op, **attributes)
