@@ -66,6 +66,17 @@ def test_a_sum_beyond_sixteen_bits_is_warned_of(sim: HardwareConfig):
     assert overflow_warnings(graph, sim) == []
 
 
+def test_what_is_only_moved_is_not_warned_of(sim: HardwareConfig):
+    """Of an integer of 32 bits all values are its own, as of the indices that a host computes."""
+    index = graph_input("x", (2, 3), "int32")
+    moved = call("reshape", [call("transpose", [index], "turned", axes=(1, 0))], "apart", newshape=(6,))
+    assert overflow_warnings(Graph((index,), (moved,)), sim) == []
+    (warning,) = overflow_warnings(
+        Graph((index,), (call("reshape", [call("add", [moved, moved], "sum")], "back", newshape=(2, 3)),)), sim
+    )
+    assert warning.layer == "sum"
+
+
 def test_the_worst_step_of_each_layer_is_named(sim: HardwareConfig):
     data, value = dense(np.full((1, 2), 100, np.int8))
     value = call("add", [value, constant(np.int32(-20000))], "fc")

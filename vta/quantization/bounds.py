@@ -265,6 +265,9 @@ def overflow_warnings(graph: Graph, hw: HardwareConfig, wrapping: Collection[str
         if node.dtype != "int32" or (node.name in wrapping and node.op not in _PRODUCTS):
             continue
         bound = int(magnitudes(node, known).max(initial=0))
+        # What is only moved, or made no larger, does not wrap here; of a value of the host all 32 bits are its own.
+        if any(source.dtype == "int32" and int(magnitudes(source, known).max(initial=0)) >= bound for source in node.inputs):
+            continue
         if bound > max(limit, worst.get(node.name, (0, ""))[0]):
             worst[node.name] = (bound, node.op)
     return [

@@ -47,6 +47,21 @@ def test_the_first_convolution_stays_in_float_where_that_pays(spread, kept):
     assert "dB with it in int8" in said["first"].text
 
 
+@pytest.mark.parametrize("count", [9_000_000, 11_000_000])
+def test_a_first_convolution_that_is_most_of_a_large_network_is_quantised(count, monkeypatch):
+    """Its work would be the host's."""
+    graph, samples = network(spread=3e4)
+    monkeypatch.setattr(measured, "macs_of", lambda node: count if node is graph.calls()[0] else count // 20)
+    config, said = chosen(graph, samples)
+    text = said["first"].text
+    if count > 10_000_000:
+        assert (config.skip_conv_layers, config.skip_layers) == ((), ())
+        assert text.startswith("the first convolution is quantised, as it is most of the network: ")
+    else:
+        assert config.skip_conv_layers == (0,)
+        assert text.startswith("the first convolution stays in float: ")
+
+
 @pytest.mark.parametrize(("products", "tried"), [(100, 16), (16_000_000, 5), (400_000_000, 4)])
 def test_small_networks_are_tried_on_more_samples(products, tried, monkeypatch):
     graph, samples = network()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -43,6 +44,9 @@ _IMAGE_CHANNELS = 4
 _FIRST_MAY_COST_DB = 1.0
 _GOOD_DB = 30.0
 """The first convolution is quantised if the noisiest output gets noisier by no more, or is as good as this."""
+_MOST_SHARE, _MOST_PRODUCTS = 0.5, 10_000_000
+"""A layer with more of the products of a network, and more than the host does in no time, is not left in float: most of the work
+would be the host's."""
 _FEW_LAYERS, _SUSPECTS = 12, 4
 """Where there are no more layers each is tried in float by itself, elsewhere so many of those that are the noisiest."""
 _ZERO_POINTS_MAY_COST_DB = 0.25
@@ -62,7 +66,8 @@ def with_measured_layers(
     """Return `config` with the layers that stay in float, where it leaves them open.
 
     The first convolution is quantised if that costs little. Layers before logarithms, the last layer before an output, and any
-    single layer of a small network, stay in float if that makes a noisy output better. All are measured by quantising the network
+    single layer of a small network, stay in float if that makes a noisy output better; not the first convolution nor a single
+    layer that is most of the network. All are measured by quantising the network
     and running a few samples. So are zero points, which are left out if the noisiest output is less noisy without, and evened out
     channels, on samples that were held out. Without data, or with states, the first convolution stays in float if it reads an
     image. `said` is told of every layer that was measured.
@@ -86,7 +91,13 @@ class _Choice:
     def __init__(self, graph: Graph, data: _Samples, hw: HardwareConfig, said: Diagnostics) -> None:
         self.graph, self.hw, self.said = graph, hw, said
         self.given = data
-        self._products = sum(map(macs_of, graph.calls()))
+        each: Counter[str] = Counter()
+        for node in graph.calls():
+            each[node.name] += macs_of(node)
+        self._products = each.total()
+        least = max(_MOST_SHARE * self._products, _MOST_PRODUCTS)
+        self._large = {name for name, products in each.items() if products > least}
+        """Layers that are most of the network: one, or none."""
         tried = min(max(_TRIED_PRODUCTS // max(self._products, 1), _FEWEST_TRIED), _MOST_TRIED)
         self.batches = list(islice(batches_of(graph, data), tried))
         self.trials = Trials(graph, self.batches, self.batches, hw)
@@ -97,7 +108,7 @@ class _Choice:
         bold = replace(careful, skip_conv_layers=())
         before, after = self._both(lambda: self.trials.noise(careful), lambda: self.trials.tried(bold))
         cost = min(before) - min(after)
-        kept = cost > _FIRST_MAY_COST_DB and min(after) < _GOOD_DB
+        kept = cost > _FIRST_MAY_COST_DB and min(after) < _GOOD_DB and first.name not in self._large
         self._say(first, before, after, kept=kept)
         config, noise = (careful, before) if kept else (bold, after)
         config, noise = self._with_front_end(config, noise)
@@ -140,6 +151,8 @@ class _Choice:
 
     def _say(self, first: Node, before: Sequence[float], after: Sequence[float], *, kept: bool) -> None:
         verdict = "stays in float" if kept else "is quantised"
+        if not kept and first.name in self._large and min(before) - min(after) > _FIRST_MAY_COST_DB:
+            verdict += ", as it is most of the network"
         text = f"the first convolution {verdict}: {min(after):.1f} dB with it in int8, {min(before):.1f} dB with it in float"
         self.said.add(KEPT_IN_FLOAT, first.name, text)
 
@@ -191,9 +204,10 @@ class _Choice:
 
         Of a small network all layers are tried, of others those that are noisy by themselves.
         """
-        left = [name for name in weighted_layers(self.graph) if name not in config.skip_layers]
+        left = [name for name in weighted_layers(self.graph) if name not in {*config.skip_layers, *self._large}]
         if len(left) > _FEW_LAYERS and min(noise) < _NOISY_DB:
-            for name in noisiest_layers(self.graph, self.trials.data, config, self.hw, min(noise))[:_SUSPECTS]:
+            suspects = noisiest_layers(self.graph, self.trials.data, config, self.hw, min(noise))
+            for name in [name for name in suspects if name not in self._large][:_SUSPECTS]:
                 config, noise = self._with_single_layer(config, noise, [name])
             return config, noise
         while left and min(noise) < _NOISY_DB:
