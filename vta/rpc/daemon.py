@@ -16,6 +16,8 @@ from vta.rpc.wire.address import Address
 __all__ = ["Background", "Daemon", "run_daemon"]
 
 _STOP_SECONDS = 30.0
+_END_SECONDS = 1.0
+"""Of calls that were cancelled."""
 
 
 class Daemon(Protocol):
@@ -82,6 +84,8 @@ class Background:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         while self._daemons:
             self.stop(self._daemons[-1])
+        # Calls that are being cancelled would complain, at any later time, that their loop is gone.
+        self.wait(_others_done())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_STOP_SECONDS)
         self._loop.close()
@@ -106,3 +110,13 @@ class Background:
     def wait(self, work: Any) -> Any:
         """The result of a coroutine, run in the loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(2 * _STOP_SECONDS)
+
+
+async def _others_done() -> None:
+    """Wait until what else runs in the loop has ended; what takes longer is cancelled."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for seconds in (_END_SECONDS, _STOP_SECONDS):
+        if others:
+            _, others = await asyncio.wait(others, timeout=seconds)
+            for task in others:
+                task.cancel()
