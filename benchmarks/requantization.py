@@ -103,12 +103,18 @@ def _told(what: str) -> Iterator[None]:
 
 def _compared(outputs: list[Array], source: list[Array], samples: Samples) -> str:
     noise = agreement(outputs, source)
-    words = [] if noise is None or noise.equal == 1 else [f"{noise.snr_db:.1f} dB"]
+    words = "" if noise is None or noise.equal == 1 else f"{noise.snr_db:.1f} dB"
+    return with_shares(words, outputs[0], source[0], samples) or "the same"
+
+
+def with_shares(noise: str, outputs: Array, source: Array, samples: Samples) -> str:
+    """How often the class is that of the source, what is said of noise, and how often it is right: what there is of these."""
+    words = [noise] if noise else []
     if samples.classified:
-        words.insert(0, f"{share_right(outputs[0], source[0].reshape(len(source[0]), -1).argmax(axis=1)):.1%}")
+        words.insert(0, f"{share_right(outputs, source.reshape(len(source), -1).argmax(axis=1)):.1%}")
     if samples.y is not None:
-        words.append(f"{share_right(outputs[0], samples.y):.1%}")
-    return "; ".join(words) or "the same"
+        words.append(f"{share_right(outputs, samples.y):.1%}")
+    return "; ".join(words)
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.models import Entry, chosen, network_options, share_right
-from benchmarks.requantization import Samples, samples_of
+from benchmarks.requantization import Samples, samples_of, with_shares
 from vta.errors import ImportModelError
 from vta.frontend import load_model
 from vta.ir import names as ops
@@ -135,12 +135,7 @@ def row(folder: Path, entry: Entry, count: int) -> str | None:
 def _compared(got: Array, wanted: Array, samples: Samples) -> str:
     # Scores count from what most of them are, not from a zero point.
     middle = np.median(wanted)
-    words = [f"{decibels(wanted - middle, got - middle):.1f} dB"]
-    if samples.classified:
-        words.insert(0, f"{share_right(got, wanted.reshape(len(wanted), -1).argmax(axis=1)):.1%}")
-    if samples.y is not None:
-        words.append(f"{share_right(got, samples.y):.1%}")
-    return "; ".join(words)
+    return with_shares(f"{decibels(wanted - middle, got - middle):.1f} dB", got, wanted, samples)
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from vta.files.npz_file import read_arrays
 from vta.ir.graph import Node
 from vta.runtime import Preprocessing
 from vta.runtime.evaluation.samples import by_input, samples_of
-from vta.runtime.values.as_type import as_floats
+from vta.runtime.values.as_type import as_type
 from vta.support.shorten import shown
 
 __all__ = ["calibration_samples", "load_arrays", "network_inputs"]
@@ -46,7 +46,5 @@ def network_inputs(path: Path, inputs: Sequence[Node], states: Collection[str] =
             raise UsageError(f"{path}: the array for input {shown(node.name)} has shape {array.shape}; expected {node.shape}")
         if not np.can_cast(array.dtype, node.dtype, "same_kind"):
             raise UsageError(f"{path}: the array for input {shown(node.name)} is {array.dtype}; expected {node.dtype}")
-        floats = node.dtype.startswith("float")
-        what = f"{path}: the array for input {shown(node.name)}"
-        values[node.name] = as_floats(array, node.dtype, what) if floats else array.astype(node.dtype)
+        values[node.name] = as_type(array, node.dtype, f"{path}: the array for input {shown(node.name)}")
     return values

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vta.errors import UsageError
 from vta.ir.graph import Node
 from vta.runtime.evaluation.dataset import Preprocessing, prepare
-from vta.runtime.values.as_type import as_floats
+from vta.runtime.values.as_type import as_type
 from vta.support.shorten import shown
 
 __all__ = ["by_input", "samples_of", "spread"]
@@ -39,7 +39,7 @@ def samples_of(
             )
         if array.shape == node.shape and (not node.shape or len(array) > limit):
             # One value for all samples of the other inputs.
-            samples[node.name] = _of_type(array, node, source)
+            samples[node.name] = as_type(array, node.dtype, f"{source}: the array for input {shown(node.name)}")
         else:
             samples[node.name] = _prepared(spread(array, limit), node, preprocessing, source)
     return samples
@@ -72,11 +72,6 @@ def by_input(arrays: Mapping[str, Array], inputs: Sequence[Node], source: str, s
                 parameters=("state",),
             )
     return found
-
-
-def _of_type(array: Array, node: Node, source: str) -> Array:
-    what = f"{source}: the array for input {shown(node.name)}"
-    return as_floats(array, node.dtype, what) if node.dtype.startswith("float") else array.astype(node.dtype)
 
 
 def _prepared(array: Array, node: Node, preprocessing: Preprocessing, source: str) -> Array:

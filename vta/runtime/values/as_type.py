@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 from vta.errors import UsageError
 from vta.ir.arithmetic.not_finite import first_where
 
-__all__ = ["as_floats"]
+__all__ = ["as_floats", "as_type"]
+
+
+def as_type(values: NDArray[Any], dtype: str, what: str) -> NDArray[Any]:
+    """Return a copy of numbers as `dtype`; floats as `as_floats` makes them, and raises."""
+    return as_floats(values, dtype, what) if dtype.startswith("float") else values.astype(dtype)
 
 
 def as_floats(values: NDArray[Any], dtype: str, what: str) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vta.errors import GraphError, UsageError
 from vta.ir.graph import Graph, Node
-from vta.runtime.values.as_type import as_floats
+from vta.runtime.values.as_type import as_type
 
 __all__ = ["InputTypes", "Inputs", "named_inputs"]
 
@@ -80,4 +80,4 @@ def _converted(node: Node | None, value: ArrayLike) -> Array:
         info, least, most = np.iinfo(wanted), int(array.min()), int(array.max())
         if least < info.min or most > info.max:
             raise GraphError(f"input {node.name!r} is {wanted}, {info.min} to {info.max}; got values from {least} to {most}")
-    return as_floats(array, node.dtype, f"input {node.name!r}") if wanted.kind == "f" else array.astype(wanted)
+    return as_type(array, node.dtype, f"input {node.name!r}")
