@@ -59,3 +59,15 @@ for seconds in (None, 0.01):
 
 def test_it_is_possible_where_the_process_may_be_split():
     assert run("print(ForkedCall.possible()); allow_second_process(); print(ForkedCall.possible())") == ["False", "True"]
+
+
+def test_a_core_is_idle_until_there_are_as_many_calls_as_cores():
+    code = """
+print(ForkedCall.has_idle_core())
+with ForkedCall(lambda: b"") as call:
+    print(ForkedCall.has_idle_core())
+    call.result(50)
+    print(ForkedCall.has_idle_core())
+print(ForkedCall.has_idle_core())
+"""
+    assert run(code) == ["True", "False", "True", "True"]

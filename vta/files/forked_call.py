@@ -10,7 +10,7 @@ from collections.abc import Callable
 from select import select
 
 from vta.files.second_process import can_split
-from vta.support.on_cores import THREADS_VARIABLE
+from vta.support.on_cores import THREADS_VARIABLE, usable_cores
 
 __all__ = ["ForkedCall"]
 
@@ -21,6 +21,9 @@ _COMPLETE = b"\1"
 
 class ForkedCall:
     """The call of a function that returns bytes. Its process ends at the end of a ``with``, if it has not come to its own."""
+
+    _running = 0
+    """Copies of this process that have not ended."""
 
     def __init__(self, work: Callable[[], bytes], nice: int = 0) -> None:
         """The copy comes `nice` steps of the scheduler after this process.
@@ -36,12 +39,18 @@ class ForkedCall:
             raise
         if self._child == 0:
             _call(work, writer, nice)
+        ForkedCall._running += 1
         os.close(writer)
 
     @staticmethod
     def possible() -> bool:
         """Whether there is a core for it, and nothing in this process that does not live through being copied."""
         return can_split()
+
+    @classmethod
+    def has_idle_core(cls) -> bool:
+        """Whether there is one that neither this process nor another that it has begun is using."""
+        return usable_cores() > 1 + cls._running
 
     def __enter__(self) -> ForkedCall:
         return self
@@ -64,6 +73,7 @@ class ForkedCall:
         if self._child is None:
             return
         child, self._child = self._child, None
+        ForkedCall._running -= 1
         os.close(self._reader)
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(child, signal.SIGKILL)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from tests.quantization.nets import NetBuilder
+from tests.split_processes import run_program
 from vta.ir.arithmetic.decibels import decibels
 from vta.ir.diagnostics import KEPT_IN_FLOAT, NOT_EQUALIZED, ZERO_POINTS, Diagnostics
 from vta.ir.graph import Graph, call, constant, graph_input
@@ -45,6 +46,30 @@ def test_the_first_convolution_stays_in_float_where_that_pays(spread, kept):
     assert config.skip_conv_layers == kept
     assert ("stays in float" if kept else "is quantised") in said["first"].text
     assert "dB with it in int8" in said["first"].text
+
+
+def test_what_is_good_in_int8_is_not_tried_in_float(monkeypatch):
+    tried = []
+    noise = measured.Trials.noise
+    monkeypatch.setattr(measured.Trials, "noise", lambda self, config: tried.append(config) or noise(self, config))
+    _, said = chosen(*network())
+    assert [config.skip_conv_layers for config in tried] == [()]
+    assert re.fullmatch(r"the first convolution is quantised: [3-9]\d\.\d dB with it in int8", said["first"].text)
+
+
+@pytest.mark.parametrize(("spread", "kept"), [(1.0, ()), (3e4, (0,))])
+def test_another_process_that_tries_it_in_float_changes_nothing(spread, kept):
+    """It is asked where int8 is noisy, and ended where that is good."""
+    code = f"""
+from tests.quantization.float.test_measured import chosen, measured, network
+allow_second_process()
+measured._WORTH_SPLITTING = 0
+config, said = chosen(*network(spread={spread}))
+assert no_child_is_left()
+print(*config.skip_conv_layers, said["first"].text.split(":")[0])
+"""
+    _, said = chosen(*network(spread=spread))
+    assert " ".join(run_program(code)) == " ".join([*map(str, kept), said["first"].text.split(":")[0]])
 
 
 @pytest.mark.parametrize("count", [9_000_000, 11_000_000])

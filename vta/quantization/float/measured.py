@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
+from vta.files.forked_call import ForkedCall
 from vta.files.second_process import Postponed, SecondProcess, made
 from vta.ir import names as ops
 from vta.ir.diagnostics import KEPT_IN_FLOAT, NOT_EQUALIZED, ZERO_POINTS, Diagnostics
@@ -39,6 +40,8 @@ _FEWEST_TRIED, _MOST_TRIED, _TRIED_PRODUCTS = 4, 16, 80_000_000
 the products of a network allow."""
 _WORTH_SPLITTING = 16_000_000
 """Products of all batches that are worth a second process."""
+_LAST, _LONGEST_WAIT = 19, 600.0
+"""Steps of the scheduler that a process which computes what may not be asked for comes after others; seconds of a wait for it."""
 _IMAGE_CHANNELS = 4
 """A first convolution that reads more is none of an image or a waveform."""
 _FIRST_MAY_COST_DB = 1.0
@@ -105,15 +108,29 @@ class _Choice:
     def chosen(self, first: Node, config: QuantizeConfig) -> QuantizeConfig:
         """`config`, which has the first convolution in float, with what the trials say."""
         careful = self._with_equalization(config)
-        bold = replace(careful, skip_conv_layers=())
-        before, after = self._both(lambda: self.trials.noise(careful), lambda: self.trials.tried(bold))
-        cost = min(before) - min(after)
-        kept = cost > _FIRST_MAY_COST_DB and min(after) < _GOOD_DB and first.name not in self._large
-        self._say(first, before, after, kept=kept)
-        config, noise = (careful, before) if kept else (bold, after)
+        config, noise = self._with_first(first, careful)
         config, noise = self._with_front_end(config, noise)
         config, noise = self._with_heads(config, noise)
         return self._with_zero_points(*self._with_single_layers(config, noise))
+
+    def _with_first(self, first: Node, careful: QuantizeConfig) -> tuple[QuantizeConfig, list[float]]:
+        """The config with the first convolution quantised, or in float as in `careful`, and the noise then."""
+        bold = replace(careful, skip_conv_layers=())
+        with self._begun(lambda: self.trials.noise(careful)) as in_float:
+            after = self.trials.tried(bold)
+            if min(after) >= _GOOD_DB:
+                text = f"the first convolution is quantised: {min(after):.1f} dB with it in int8"
+                self.said.add(KEPT_IN_FLOAT, first.name, text)
+                return bold, after
+            before = in_float()
+        cost = min(before) - min(after)
+        kept = cost > _FIRST_MAY_COST_DB and first.name not in self._large
+        verdict = "stays in float" if kept else "is quantised"
+        if not kept and cost > _FIRST_MAY_COST_DB:
+            verdict += ", as it is most of the network"
+        text = f"the first convolution {verdict}: {min(after):.1f} dB with it in int8, {min(before):.1f} dB with it in float"
+        self.said.add(KEPT_IN_FLOAT, first.name, text)
+        return (careful, before) if kept else (bold, after)
 
     def _with_equalization(self, config: QuantizeConfig) -> QuantizeConfig:
         """The config without evening out channels if the noisiest output gains by that, on samples that were held out.
@@ -140,6 +157,22 @@ class _Choice:
         self.said.add(NOT_EQUALIZED, self.graph.outputs[int(np.argmin(noise))].name, text)
         return replace(config, equalize="none")
 
+    @contextmanager
+    def _begun(self, measure: _Measure) -> Iterator[_Measure]:
+        """What a measure gives, which may not be asked for: where a core is idle, another process computes it meanwhile."""
+        call = None
+        is_long = self._products * len(self.batches) >= _WORTH_SPLITTING
+        if is_long and ForkedCall.possible() and ForkedCall.has_idle_core():
+            with suppress(OSError):
+                call = ForkedCall(partial(_as_bytes, measure), _LAST)
+        with call or nullcontext():
+
+            def found() -> list[float]:
+                sent = None if call is None else call.result(_LONGEST_WAIT)
+                return measure() if sent is None else np.frombuffer(sent).tolist()
+
+            yield found
+
     def _both(self, one: _Measure, other: _Measure) -> list[list[float]]:
         """What each gives, by two processes where there may be some."""
         found: list[list[float]] = []
@@ -148,13 +181,6 @@ class _Choice:
                 with suppress(Postponed):
                     found.append(np.frombuffer(made(bytes([number]) * 32, partial(_as_bytes, measure))).tolist())
         return found
-
-    def _say(self, first: Node, before: Sequence[float], after: Sequence[float], *, kept: bool) -> None:
-        verdict = "stays in float" if kept else "is quantised"
-        if not kept and first.name in self._large and min(before) - min(after) > _FIRST_MAY_COST_DB:
-            verdict += ", as it is most of the network"
-        text = f"the first convolution {verdict}: {min(after):.1f} dB with it in int8, {min(before):.1f} dB with it in float"
-        self.said.add(KEPT_IN_FLOAT, first.name, text)
 
     def _with_zero_points(self, config: QuantizeConfig, noise: list[float]) -> QuantizeConfig:
         """The config without zero points if the noisiest output is less noisy then."""
