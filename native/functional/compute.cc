@@ -13,17 +13,6 @@ namespace {
 // Cost of one ALU lane in multiply-accumulates.
 constexpr int64_t kAluLaneCost = 4;
 
-struct Extent {
-  int64_t low;
-  int64_t high;
-};
-
-Extent extent_of(const Uop* uops, const Nest& nest, uint16_t Uop::*field, const Factors& factors) {
-  const auto [low, high] = std::minmax_element(uops + nest.uop_bgn, uops + nest.uop_end,
-                                               [field](const Uop& a, const Uop& b) { return a.*field < b.*field; });
-  return {(*low).*field, (*high).*field + (nest.iter_out - 1) * factors.outer + (nest.iter_in - 1) * factors.inner};
-}
-
 std::string text(int64_t value) { return std::to_string(value); }
 
 NestPart part_of(const Nest& nest, const Uop* uops) {
@@ -149,34 +138,34 @@ bool FunctionalEngine::looks_up(const Nest& nest) const {
 
 void FunctionalEngine::prepare_gemm(const Nest& nest) {
   check_uops(nest);
-  check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
+  const Extent dst = check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
   if (nest.reset) {
-    mark_written(nest, Memory::kAcc);
+    mark_written(nest, dst, Memory::kAcc);
     return;
   }
-  check_index(nest, Memory::kInp, "src", &Uop::src, nest.src);
-  check_index(nest, Memory::kWgt, "wgt", &Uop::wgt, nest.wgt);
+  const Extent src = check_index(nest, Memory::kInp, "src", &Uop::src, nest.src);
+  const Extent wgt = check_index(nest, Memory::kWgt, "wgt", &Uop::wgt, nest.wgt);
   if (job_.checks != 0) {
-    require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
-    require_written(nest, Memory::kInp, &Uop::src, nest.src);
-    require_written(nest, Memory::kWgt, &Uop::wgt, nest.wgt);
+    require_written(nest, dst, Memory::kAcc, &Uop::dst, nest.dst);
+    require_written(nest, src, Memory::kInp, &Uop::src, nest.src);
+    require_written(nest, wgt, Memory::kWgt, &Uop::wgt, nest.wgt);
   }
-  mark_written(nest, Memory::kOut);
+  mark_written(nest, dst, Memory::kOut);
 }
 
 void FunctionalEngine::prepare_depthwise(const Nest& nest) {
   check_uops(nest);
-  check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
+  const Extent dst = check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
   // The last of the rows that are read is one of the same loops whose micro-ops lie as much further.
-  const Extent src = extent_of(scratchpad_.uops(), nest, &Uop::src, nest.src);
+  const Extent src = extent_of(nest, &Uop::src, nest.src);
   const int64_t depth = geometry_.depth(Memory::kInp);
   if (src.high + kDepthwiseTaps > depth) {
     fail_here("src reaches INP row " + text(src.high + kDepthwiseTaps - 1) + "; the last row is " + text(depth - 1));
   }
-  check_index(nest, Memory::kWgt, "wgt", &Uop::wgt, nest.wgt);
+  const Extent wgt = check_index(nest, Memory::kWgt, "wgt", &Uop::wgt, nest.wgt);
   if (job_.checks != 0) {
-    require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
-    require_written(nest, Memory::kWgt, &Uop::wgt, nest.wgt);
+    require_written(nest, dst, Memory::kAcc, &Uop::dst, nest.dst);
+    require_written(nest, wgt, Memory::kWgt, &Uop::wgt, nest.wgt);
     const RowMask rows = touched(nest, Memory::kInp, &Uop::src, nest.src);
     const RowMask& written = scratchpad_.written(Memory::kInp);
     for (int64_t row = src.low; row <= src.high; ++row) {
@@ -184,7 +173,7 @@ void FunctionalEngine::prepare_depthwise(const Nest& nest) {
       if (missing < end) fail_here("reads INP row " + text(missing) + ", which nothing has written");
     }
   }
-  mark_written(nest, Memory::kOut);
+  mark_written(nest, dst, Memory::kOut);
 }
 
 void FunctionalEngine::prepare_alu(const Nest& nest) {
@@ -192,32 +181,32 @@ void FunctionalEngine::prepare_alu(const Nest& nest) {
     fail_here("ALU has alu_opcode " + text(nest.alu_op) + "; allowed: 0 to " + text(geometry_.last_alu_op()));
   }
   check_uops(nest);
-  check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
-  if (!nest.use_imm) check_index(nest, Memory::kAcc, "src", &Uop::src, nest.src);
+  const Extent dst = check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
+  const Extent src = nest.use_imm ? dst : check_index(nest, Memory::kAcc, "src", &Uop::src, nest.src);
   if (job_.checks != 0) {
-    require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
-    if (!nest.use_imm) require_written(nest, Memory::kAcc, &Uop::src, nest.src);
+    require_written(nest, dst, Memory::kAcc, &Uop::dst, nest.dst);
+    if (!nest.use_imm) require_written(nest, src, Memory::kAcc, &Uop::src, nest.src);
   }
-  mark_written(nest, Memory::kOut);
+  mark_written(nest, dst, Memory::kOut);
 }
 
 // The parameters of each outer iteration are three rows from the first micro-op's src on.
 void FunctionalEngine::prepare_requantize(const Nest& nest) {
   check_uops(nest);
-  if (!nest.keeps()) check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
+  const Extent dst = nest.keeps() ? Extent{} : check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
   Nest parameters = nest;
   if (nest.keeps()) parameters.iter_out = 1;
   parameters.uop_end = nest.uop_bgn + 1;
   parameters.iter_in = kRequantizeParameters;
-  check_index(parameters, Memory::kAcc, "src", &Uop::src, nest.src);
+  const Extent src = check_index(parameters, Memory::kAcc, "src", &Uop::src, nest.src);
   if (job_.checks != 0) {
-    if (!nest.keeps()) require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
-    require_written(parameters, Memory::kAcc, &Uop::src, nest.src);
+    if (!nest.keeps()) require_written(nest, dst, Memory::kAcc, &Uop::dst, nest.dst);
+    require_written(parameters, src, Memory::kAcc, &Uop::src, nest.src);
     const int64_t rows = geometry_.depth(Memory::kTable);
     const int64_t missing = looks_up(nest) ? scratchpad_.written(Memory::kTable).first_missing(0, rows) : rows;
     if (missing < rows) fail_here("reads TABLE row " + text(missing) + ", which nothing has written");
   }
-  if (!nest.keeps()) mark_written(nest, Memory::kOut);
+  if (!nest.keeps()) mark_written(nest, dst, Memory::kOut);
 }
 
 void FunctionalEngine::check_uops(const Nest& nest) {
@@ -228,20 +217,31 @@ void FunctionalEngine::check_uops(const Nest& nest) {
   if (missing < nest.uop_end) fail_here("reads UOP row " + text(missing) + ", which nothing has written");
 }
 
-void FunctionalEngine::check_index(const Nest& nest, Memory memory, const char* name, uint16_t Uop::*field,
-                                   const Factors& factors) const {
-  const Extent extent = extent_of(scratchpad_.uops(), nest, field, factors);
+FunctionalEngine::Extent FunctionalEngine::extent_of(const Nest& nest, uint16_t Uop::*field, const Factors& factors) const {
+  int64_t low = INT64_MAX, high = 0;
+  for (const Uop *uop = scratchpad_.uops() + nest.uop_bgn, *end = scratchpad_.uops() + nest.uop_end; uop != end; ++uop) {
+    low = std::min<int64_t>(low, uop->*field);
+    high = std::max<int64_t>(high, uop->*field);
+  }
+  return {low, high + (nest.iter_out - 1) * factors.outer + (nest.iter_in - 1) * factors.inner};
+}
+
+// Returns what it has looked at.
+FunctionalEngine::Extent FunctionalEngine::check_index(const Nest& nest, Memory memory, const char* name, uint16_t Uop::*field,
+                                                       const Factors& factors) const {
+  const Extent extent = extent_of(nest, field, factors);
   const int64_t depth = geometry_.depth(memory);
   if (extent.high >= depth) {
     fail_here(std::string(name) + " reaches " + memory_name(memory) + " row " + text(extent.high) + " (iter_out " +
               text(nest.iter_out) + ", iter_in " + text(nest.iter_in) + ", factors " + text(factors.outer) + " and " +
               text(factors.inner) + "); the last row is " + text(depth - 1));
   }
+  return extent;
 }
 
 // Most instructions touch a range without holes, or find the holes written too: then the range alone answers.
-void FunctionalEngine::require_written(const Nest& nest, Memory memory, uint16_t Uop::*field, const Factors& factors) {
-  const Extent extent = extent_of(scratchpad_.uops(), nest, field, factors);
+void FunctionalEngine::require_written(const Nest& nest, const Extent& extent, Memory memory, uint16_t Uop::*field,
+                                       const Factors& factors) {
   const RowMask& written = scratchpad_.written(memory);
   if (written.first_missing(extent.low, extent.high + 1) > extent.high) return;
   const RowMask rows = touched(nest, memory, field, factors);
@@ -252,10 +252,9 @@ void FunctionalEngine::require_written(const Nest& nest, Memory memory, uint16_t
   }
 }
 
-void FunctionalEngine::mark_written(const Nest& nest, Memory memory) {
-  const Extent extent = extent_of(scratchpad_.uops(), nest, &Uop::dst, nest.dst);
+void FunctionalEngine::mark_written(const Nest& nest, const Extent& dst, Memory memory) {
   RowMask& written = scratchpad_.written(memory);
-  if (written.first_missing(extent.low, extent.high + 1) > extent.high) return;
+  if (written.first_missing(dst.low, dst.high + 1) > dst.high) return;
   written.merge(touched(nest, memory, &Uop::dst, nest.dst));
 }
 

@@ -28,6 +28,7 @@ FunctionalEngine::FunctionalEngine(const Geometry& geometry, const Kernels& kern
 
 void FunctionalEngine::reset() {
   scratchpad_.reset();
+  has_leftovers_ = false;
   kept_.clear();
   tokens_ = Tokens{};
   scheduler_.reset();
@@ -39,6 +40,8 @@ void FunctionalEngine::begin(const vta_functional_job& job) {
   current_.reset();
   if (job.first > job.last) throw EngineError("the first instruction of the run lies behind the last");
   check_operators(job);
+  if (has_leftovers_) scratchpad_.zero_unwritten();
+  has_leftovers_ = false;
   job_ = job;
   counters_.assign(size_t{job.operator_count} + 1, vta_functional_counters{});
   scheduler_.emplace(Stream{job.stream, job.first, job.last, job.rank}, geometry_, job.random_order != 0, job.seed);
@@ -46,7 +49,12 @@ void FunctionalEngine::begin(const vta_functional_job& job) {
 
 void FunctionalEngine::begin_again() {
   if (!scheduler_) throw EngineError("no run has begun");
-  scratchpad_.reset();
+  has_leftovers_ = job_.checks != 0;
+  if (has_leftovers_) {
+    scratchpad_.forget();
+  } else {
+    scratchpad_.reset();
+  }
   kept_.clear();
   tokens_ = Tokens{};
   current_.reset();

@@ -23,6 +23,7 @@ class FunctionalEngine {
   void begin(const vta_functional_job& job);
 
   // Begins the run again that has begun last, as after a reset. Its stream must be the same still.
+  // Where reads are checked, what is left of the run before is not zeroed but by `begin`: nothing could tell.
   void begin_again();
 
   // Executes for about `budget` multiply-accumulates of work. Returns whether the run is done. Throws EngineError,
@@ -43,6 +44,12 @@ class FunctionalEngine {
     Header header;
     Words words;
     int64_t next;
+  };
+
+  // The rows that a nest touches lie within.
+  struct Extent {
+    int64_t low;
+    int64_t high;
   };
 
   bool go_on(uint64_t budget);
@@ -69,9 +76,10 @@ class FunctionalEngine {
   template <typename Run>
   void run_and_finish(const Nest& nest, const NestPart& part, const Run& run);
   void check_uops(const Nest& nest);
-  void check_index(const Nest& nest, Memory memory, const char* name, uint16_t Uop::*field, const Factors& factors) const;
-  void require_written(const Nest& nest, Memory memory, uint16_t Uop::*field, const Factors& factors);
-  void mark_written(const Nest& nest, Memory memory);
+  Extent check_index(const Nest& nest, Memory memory, const char* name, uint16_t Uop::*field, const Factors& factors) const;
+  void require_written(const Nest& nest, const Extent& extent, Memory memory, uint16_t Uop::*field, const Factors& factors);
+  void mark_written(const Nest& nest, const Extent& dst, Memory memory);
+  Extent extent_of(const Nest& nest, uint16_t Uop::*field, const Factors& factors) const;
   RowMask touched(const Nest& nest, Memory memory, uint16_t Uop::*field, const Factors& factors) const;
   template <typename Run>
   bool run_parts(const Nest& nest, int64_t cost, int64_t& budget, const Run& run);
@@ -90,6 +98,7 @@ class FunctionalEngine {
   Tokens tokens_;
   vta_functional_job job_{};
   std::optional<Scheduler> scheduler_;
+  bool has_leftovers_ = false;  // rows that count as zero and are not
   std::optional<Current> current_;
   std::vector<vta_functional_counters> counters_;  // one per operator, then the total
 };

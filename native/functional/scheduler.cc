@@ -13,12 +13,19 @@ Scheduler::Scheduler(const Stream& stream, const Geometry& geometry, bool random
     headers_.push_back(decode_header(read_words(stream.bytes, index)));
     check_header(headers_.back(), index, geometry);
   }
+  next_.resize(headers_.size());
+  first_.fill(stream.last);
+  for (uint64_t index = stream.last; index-- > stream.first;) {
+    uint64_t& following = first_[static_cast<size_t>(header_of(index).unit)];
+    next_[index - stream.first] = following;
+    following = index;
+  }
   restart();
 }
 
 void Scheduler::restart() {
   random_state_ = seed_;
-  for (int unit = 0; unit < kUnitCount; ++unit) heads_[unit] = next_of(static_cast<Unit>(unit), stream_.first);
+  heads_ = first_;
 }
 
 std::optional<uint64_t> Scheduler::pick(const Tokens& tokens) {
@@ -36,7 +43,7 @@ std::optional<uint64_t> Scheduler::pick(const Tokens& tokens) {
 
 void Scheduler::retire(Unit unit) {
   uint64_t& head = heads_[static_cast<size_t>(unit)];
-  head = next_of(unit, head + 1);
+  head = next_[head - stream_.first];
 }
 
 bool Scheduler::finished() const {
@@ -58,11 +65,6 @@ std::string Scheduler::deadlock_text(const Tokens& tokens) const {
     text += "instruction " + std::to_string(heads_[i]) + " waits for " + tokens.waits_for(header);
   }
   return text;
-}
-
-uint64_t Scheduler::next_of(Unit unit, uint64_t from) const {
-  while (from < stream_.last && header_of(from).unit != unit) ++from;
-  return from;
 }
 
 bool Scheduler::before(uint64_t one, uint64_t other) const {

@@ -37,7 +37,6 @@ class Scheduler {
   std::string deadlock_text(const Tokens& tokens) const;
 
  private:
-  uint64_t next_of(Unit unit, uint64_t from) const;
   bool before(uint64_t one, uint64_t other) const;
   uint64_t random_below(uint64_t limit);
 
@@ -46,6 +45,8 @@ class Scheduler {
   const uint64_t seed_;
   uint64_t random_state_;
   std::vector<Header> headers_;
+  std::vector<uint64_t> next_;  // of each instruction: the one after it on its unit, or the end of the stream
+  std::array<uint64_t, kUnitCount> first_;
   std::array<uint64_t, kUnitCount> heads_;
 };
 

@@ -44,7 +44,26 @@ void Scratchpad::reset() {
     load_zeros(memory, 0, geometry_.depth(memory));
   }
   std::memset(out_.data(), 0, out_.size() * sizeof(Line));
+  forget();
+}
+
+void Scratchpad::forget() {
   for (RowMask& mask : written_) mask.clear();
+}
+
+void Scratchpad::zero_unwritten() {
+  for (Memory memory : {Memory::kUop, Memory::kWgt, Memory::kInp, Memory::kAcc, Memory::kTable, Memory::kOut}) {
+    const RowMask mask = written(memory);
+    const int64_t depth = geometry_.depth(memory);
+    for (int64_t row = mask.first_missing(0, depth); row < depth; row = mask.first_missing(row + 1, depth)) {
+      if (memory == Memory::kOut) {
+        std::memset(out_.data()->bytes + row * geometry_.lanes(), 0, static_cast<size_t>(geometry_.lanes()));
+      } else {
+        load_zeros(memory, row, 1);
+      }
+    }
+    written(memory) = mask;
+  }
 }
 
 void Scratchpad::load(Memory memory, int64_t row, const uint8_t* elements, int64_t rows) {

@@ -18,6 +18,10 @@ class Scratchpad {
 
   // Zero everywhere, and nothing written.
   void reset();
+  // Nothing written, whatever is there.
+  void forget();
+  // Zero where nothing is written.
+  void zero_unwritten();
 
   // Fills rows from `row` on with elements as they are in DRAM, or with zeros. `memory` is not OUT.
   void load(Memory memory, int64_t row, const uint8_t* elements, int64_t rows);

@@ -61,17 +61,17 @@ int64_t FunctionalEngine::store(const Transfer& transfer) {
 }
 
 void FunctionalEngine::check_transfer(const Transfer& transfer, Memory memory, int64_t sram_rows) const {
-  const std::string name = std::string(memory == Memory::kOut ? "STORE " : "LOAD ") + memory_name(memory);
+  const auto name = [memory] { return std::string(memory == Memory::kOut ? "STORE " : "LOAD ") + memory_name(memory); };
   const int64_t depth = geometry_.depth(memory);
   if (transfer.sram_base + sram_rows > depth) {
-    fail_here(name + " reaches SRAM row " + text(transfer.sram_base + sram_rows - 1) + " (sram_base " + text(transfer.sram_base) +
+    fail_here(name() + " reaches SRAM row " + text(transfer.sram_base + sram_rows - 1) + " (sram_base " + text(transfer.sram_base) +
               ", " + text(sram_rows) + " rows); the last row is " + text(depth - 1));
   }
   if (transfer.y_size == 0) return;
   const int64_t bytes = geometry_.elem_bytes(memory);
   const int64_t end = (transfer.dram_base + (transfer.y_size - 1) * transfer.x_stride + transfer.x_size) * bytes;
   if (static_cast<uint64_t>(end) > job_.dram_bytes) {
-    fail_here(name + " reaches DRAM byte " + text(end - 1) + " (dram_base " + text(transfer.dram_base) + " of " + text(bytes) +
+    fail_here(name() + " reaches DRAM byte " + text(end - 1) + " (dram_base " + text(transfer.dram_base) + " of " + text(bytes) +
               " bytes, y_size " + text(transfer.y_size) + ", x_size " + text(transfer.x_size) + ", x_stride " +
               text(transfer.x_stride) + "); device memory has " + std::to_string(job_.dram_bytes) + " bytes");
   }

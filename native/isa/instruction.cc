@@ -13,9 +13,9 @@ namespace {
 constexpr int64_t kWideDrain = 6, kNarrowDrain = 1;
 
 uint64_t read_little_endian(const uint8_t* bytes) {
-  uint64_t value = 0;
-  for (int i = 7; i >= 0; --i) value = value << 8 | bytes[i];
-  return value;
+  // One load, where the processor has one for it: compilers see that in a sum, not in a loop.
+  return uint64_t{bytes[0]} | uint64_t{bytes[1]} << 8 | uint64_t{bytes[2]} << 16 | uint64_t{bytes[3]} << 24 |
+         uint64_t{bytes[4]} << 32 | uint64_t{bytes[5]} << 40 | uint64_t{bytes[6]} << 48 | uint64_t{bytes[7]} << 56;
 }
 
 int64_t bits(uint64_t word, int low, int width) {

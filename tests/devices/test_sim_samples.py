@@ -12,6 +12,7 @@ from vta.devices.device import DeviceState, RunOptions, SampleDevice
 from vta.devices.sim import SimDevice
 from vta.errors import DeviceError, TimeLimitError
 from vta.isa import AluOp
+from vta.native import lib
 
 
 @pytest.fixture
@@ -70,6 +71,21 @@ def test_a_failing_run_is_told_and_the_next_starts_clean(device):
         device.run_samples(stream(store(target, pop_prev=1)), 3, [(source, values)], [(target, 16)])
     assert device.status().state is DeviceState.FAILED
     assert (device.run_samples(program, 3, [(source, values)], [(target, 16)])[0] == 5).all()
+
+
+def test_what_a_run_that_begins_again_finds_counts_as_zero(device):
+    """Where reads are checked nothing is zeroed before the next sample, which could not tell; a run without checks could."""
+    program, source, target = adder(device)
+    device.run_samples(program, 2, [(source, np.full((2, 64), 7, np.uint8))], [(target, 16)])
+    assert device.read(target, 16).any()
+    assert lib.vta_functional_begin_again(device._engine) == lib.VTA_MORE
+    unchecked = RunOptions(checks=False, keep_state=True)
+    device.run(stream(store(target)), unchecked)
+    assert not device.read(target, 16).any()
+    added = alu(AluOp.ADD, 1)
+    added["push_next"] = 1
+    device.run(stream(added, store(target, pop_prev=1)), unchecked)
+    assert (device.read(target, 16) == 1).all()
 
 
 def test_the_time_limit_is_that_of_each_run(device):
