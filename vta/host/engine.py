@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,12 +16,8 @@ from vta.host.llvm.kept import kept_object
 from vta.host.llvm.library import KernelLibrary
 from vta.host.llvm.target import host_target
 from vta.host.loop.compute import Kernel
-from vta.host.loop.compute_text import compute_text
-from vta.host.loop.lower import lower
-from vta.host.loop.nest import Program
-from vta.host.loop.schedule import scheduled
 from vta.host.loop.steps import Step
-from vta.host.loop.text import program_text
+from vta.host.outline import ProgramOutline, named_outline, outline_of_kernel
 from vta.host.part import HostKernel, HostPart
 from vta.host.plan import PlacedKernel
 from vta.host.processors import CpuTarget
@@ -62,8 +57,8 @@ def describe_host(
     """
     groups, layouts = host_groups(graph, calls, kept, target, packed)
     kernels = [_kernel(group, layouts, target, tiles, schedules) for group in groups]
-    lowered: dict[tuple[str, tuple[Step, ...]], Program] = {}
-    return HostPart(tuple(_described(group, kernel, lowered) for group, kernel in zip(groups, kernels, strict=True)), layouts)
+    known: dict[bytes, ProgramOutline] = {}
+    return HostPart(tuple(_described(group, kernel, known) for group, kernel in zip(groups, kernels, strict=True)), layouts)
 
 
 def host_groups(
@@ -114,21 +109,12 @@ def _tile(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, tiles
     return tiles(group.anchor, layouts.get(group.anchor.inputs[0], Layout()), target)
 
 
-def _described(
-    group: Group, kernel: GroupKernel | ProcedureKernel, lowered: dict[tuple[str, tuple[Step, ...]], Program]
-) -> HostKernel:
-    """The kernel of a group; those that compute the same in the same steps have the program that is in `lowered` from then on."""
+def _described(group: Group, kernel: GroupKernel | ProcedureKernel, known: dict[bytes, ProgramOutline]) -> HostKernel:
     if isinstance(kernel, ProcedureKernel):
-        program = _named(kernel.program)
+        program = named_outline(kernel.program)
     else:
-        key = compute_text(kernel.kernel), kernel.steps
-        program = lowered[key] if key in lowered else _named(lower(scheduled(kernel.kernel, kernel.steps)))
-        lowered[key] = program
+        program = outline_of_kernel(kernel.kernel, kernel.steps, known)
     return HostKernel(group.nodes, PlacedKernel(program, kernel.sources, kernel.constants, group.result, kernel.checks))
-
-
-def _named(program: Program) -> Program:
-    return replace(program, name=f"kernel_{hashlib.sha256(program_text(program).encode()).hexdigest()[:16]}")
 
 
 def compile_host(part: HostPart, target: CpuTarget | None = None) -> KernelLibrary:

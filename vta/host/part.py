@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vta.host.kernels.values import Layout
-from vta.host.loop.nest import Program
+from vta.host.outline import ProgramOutline
 from vta.host.plan import PlacedKernel
 from vta.ir.graph import Node
 from vta.support.dataclass import dataclass
@@ -30,7 +30,7 @@ class HostPart:
     layouts: Mapping[Node, Layout]
     """Of values that do not lie row by row."""
 
-    def programs(self) -> dict[str, Program]:
+    def programs(self) -> dict[str, ProgramOutline]:
         """The distinct programs by their names."""
         return {kernel.placed.program.name: kernel.placed.program for kernel in self.kernels}
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vta.host.kernels.values import Layout, stored_shape
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.nest import Program
+from vta.host.outline import ProgramOutline
 from vta.ir.graph import Node
 from vta.support.dataclass import dataclass
 
@@ -109,7 +109,7 @@ class KernelPlan:
 class PlacedKernel:
     """A kernel to plan: a program, the values that it reads, the constants after them, and the value that it gives."""
 
-    program: Program
+    program: ProgramOutline
     sources: tuple[Node, ...]
     constants: tuple[Array, ...]
     result: Node

@@ -66,7 +66,7 @@ def test_every_operator_is_printed(dialect):
         part = describe_gpu(graph, graph.calls(), graph.outputs, LIMITS)
         assert part.kernels or all(map(is_view, graph.calls()))
         for program in part.programs().values():
-            source = gpu_source(program, dialect)
+            source = gpu_source(program.lowered(), dialect)
             assert all(f"{function.symbol}(" in source.text for function in source.functions)
 
 

@@ -14,6 +14,7 @@ from vta.host.llvm.kept import kept_object
 from vta.host.llvm.target import host_target
 from vta.host.loop.lower import lower
 from vta.host.loop.schedule import scheduled
+from vta.host.outline import named_outline
 from vta.host.processors import architecture_of
 
 WITHOUT_LLVM = """
@@ -23,14 +24,16 @@ from vta.host.loop.lower import lower
 from vta.host.loop.schedule import scheduled
 from vta.host.llvm.kept import kept_object
 from vta.host.llvm.target import host_target
-print(len(kept_object(lower(scheduled(convolution(2, 3, 2, 2), ())), host_target())), "llvmlite.binding" in sys.modules)
+from vta.host.outline import named_outline
+outline = named_outline(lower(scheduled(convolution(2, 3, 2, 2), ())))
+print(len(kept_object(outline, host_target())), "llvmlite.binding" in sys.modules)
 """
 
 ROOT = Path(__file__).parents[3]
 
 
-def program():
-    return lower(scheduled(convolution(2, 3, 2, 2), ()))
+def outline():
+    return named_outline(lower(scheduled(convolution(2, 3, 2, 2), ())))
 
 
 @pytest.fixture(autouse=True)
@@ -42,13 +45,13 @@ def _own_cache(tmp_path, monkeypatch):
 
 
 def test_kept_objects_are_those_that_are_compiled():
-    made = compile_object(program(), host_target())
-    assert kept_object(program(), host_target()) == made
-    assert kept_object(program(), host_target()) == made
+    made = compile_object(outline().lowered(), host_target())
+    assert kept_object(outline(), host_target()) == made
+    assert kept_object(outline(), host_target()) == made
 
 
 def test_what_is_kept_is_found_without_llvm():
-    code = kept_object(program(), host_target())
+    code = kept_object(outline(), host_target())
     done = subprocess.run([sys.executable, "-c", WITHOUT_LLVM], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT)
     assert done.stdout.split() == [str(len(code)), "False"]
 
@@ -77,7 +80,7 @@ def test_where_the_kernel_says_nothing_llvm_is_asked(monkeypatch):
 
 
 def test_what_was_linked_is_not_linked_again(monkeypatch):
-    objects = [kept_object(program(), host_target())]
+    objects = [kept_object(outline(), host_target())]
     architecture = architecture_of(host_target().triple)
     try:
         made = link.link_library(objects, architecture)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from vta.host.gpu.build import build_gpu_kernel
 from vta.host.gpu.drivers.device import GpuCode, GpuDevice
@@ -17,7 +15,7 @@ from vta.host.loop.grid import GridLimits, grid_of
 from vta.host.loop.lower import lower
 from vta.host.loop.schedule import scheduled
 from vta.host.loop.steps import Step
-from vta.host.loop.text import program_text
+from vta.host.outline import named_outline
 from vta.host.part import HostKernel, HostPart
 from vta.host.plan import PlacedKernel
 from vta.ir.graph import Graph, Node
@@ -54,9 +52,7 @@ def _described(group: Group, limits: GridLimits, tiles: GpuTileSource | None, sc
     program = lower(scheduled(kernel.kernel, steps or kernel.steps))
     for function in program.functions:
         grid_of(function).check(limits)
-    digest = hashlib.sha256(program_text(program).encode()).hexdigest()[:16]
-    named = replace(program, name=f"kernel_{digest}")
-    return HostKernel(group.nodes, PlacedKernel(named, kernel.sources, kernel.constants, group.result))
+    return HostKernel(group.nodes, PlacedKernel(named_outline(program), kernel.sources, kernel.constants, group.result))
 
 
 def compile_gpu(part: HostPart, device: GpuDevice) -> Mapping[str, GpuCode]:
@@ -68,4 +64,4 @@ def compile_gpu(part: HostPart, device: GpuDevice) -> Mapping[str, GpuCode]:
 
 
 def _source(device: GpuDevice, name: str, part: HostPart) -> GpuSource:
-    return gpu_source(part.programs()[name], device.dialect)
+    return gpu_source(part.programs()[name].lowered(), device.dialect)

@@ -58,7 +58,7 @@ def described_kernels(module: CompiledModule) -> tuple[int, list[Node]]:
     chosen, wanted = host_calls(plan, module.graph, (), None)
     part = describe_gpu(module.graph, chosen, list(wanted), GridLimits())
     for program in part.programs().values():
-        gpu_source(program, OPENCL)
+        gpu_source(program.lowered(), OPENCL)
     inside = {node for kernel in part.kernels for node in kernel.nodes}
     return len(part.kernels), [node for node in chosen if node not in inside and not is_view(node)]
 
