@@ -117,16 +117,15 @@ int vta_moments_add(const vta_moments* moments, const vta_patches* patches, cons
   return VTA_DONE;
 }
 
-void vta_moments_covariance(const vta_moments* moments, const double* means, int64_t values, int64_t count, double* covariance) {
+void vta_moments_covariance(const vta_moments* moments, const double* means, int64_t values, int64_t count) {
   const auto patches = static_cast<double>(count);
   for (int64_t top = 0; top < values; top += kBlock) {
     for (int64_t left = top; left < values; left += kBlock) {
       for (int64_t i = top; i < std::min(top + kBlock, values); ++i) {
-        const double* squares = moments->squares + i * moments->stride;
+        double* squares = moments->squares + i * moments->stride;
         for (int64_t j = std::max(i, left); j < std::min(left + kBlock, values); ++j) {
-          const double found = squares[j] / patches - means[i] * means[j];
-          covariance[i * values + j] = found;
-          covariance[j * values + i] = found;
+          squares[j] = squares[j] / patches - means[i] * means[j];
+          moments->squares[j * moments->stride + i] = squares[j];
         }
       }
     }

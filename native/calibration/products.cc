@@ -12,23 +12,22 @@ constexpr int64_t kHigh = 8, kWide = kPanel;
 __attribute__((always_inline)) inline void add_tile(const Rows& rows, int64_t i, int64_t j, int64_t stride, double* squares) {
   const int64_t panel = rows.samples * rows.rows * kPanel;
   const float *left = rows.panels + i / kPanel * panel + i % kPanel, *right = rows.panels + j / kPanel * panel;
-  double totals[kHigh][kWide];
-  for (int64_t a = 0; a < kHigh; ++a) {
-    for (int64_t b = 0; b < kWide; ++b) totals[a][b] = squares[(i + a) * stride + j + b];
-  }
   for (int64_t sample = 0; sample < rows.samples; ++sample) {
-    float sums[kHigh][kWide] = {};
-    for (int64_t k = 0; k < rows.rows; ++k, left += kPanel, right += kPanel) {
+    // The first products stand for zeros: compilers would fill memory with those.
+    float sums[kHigh][kWide];
+    for (int64_t a = 0; a < kHigh; ++a) {
+      for (int64_t b = 0; b < kWide; ++b) sums[a][b] = left[a] * right[b];
+    }
+    left += kPanel;
+    right += kPanel;
+    for (int64_t k = 1; k < rows.rows; ++k, left += kPanel, right += kPanel) {
       for (int64_t a = 0; a < kHigh; ++a) {
         for (int64_t b = 0; b < kWide; ++b) sums[a][b] = std::fma(left[a], right[b], sums[a][b]);
       }
     }
     for (int64_t a = 0; a < kHigh; ++a) {
-      for (int64_t b = 0; b < kWide; ++b) totals[a][b] += static_cast<double>(sums[a][b]);
+      for (int64_t b = 0; b < kWide; ++b) squares[(i + a) * stride + j + b] += static_cast<double>(sums[a][b]);
     }
-  }
-  for (int64_t a = 0; a < kHigh; ++a) {
-    for (int64_t b = 0; b < kWide; ++b) squares[(i + a) * stride + j + b] = totals[a][b];
   }
 }
 

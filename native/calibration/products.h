@@ -14,7 +14,7 @@ constexpr int64_t kPanel = 32;
 struct Rows {
   const float* panels;
   int64_t samples;
-  int64_t rows;
+  int64_t rows;  // at least one
   int64_t values;
 };
 

@@ -99,8 +99,8 @@ void vta_moments_patches(const vta_patches *patches, const float *data, const in
 int vta_moments_add(const vta_moments *moments, const vta_patches *patches, const float *data, const int64_t *places,
                     int64_t samples);
 
-/* The covariance of what one group has met: of `count` patches whose values have `means`. `covariance` has values * values. */
-void vta_moments_covariance(const vta_moments *moments, const double *means, int64_t values, int64_t count, double *covariance);
+/* Puts the covariance of what one group has met into the place of its squares: of `count` patches whose values have `means`. */
+void vta_moments_covariance(const vta_moments *moments, const double *means, int64_t values, int64_t count);
 
 /* A covariance of `values` values in another order of them: row and column i are those of value order[i]. What is off its diagonal
    comes times `share`, and on it stands `own` (of each value, in the old order). */

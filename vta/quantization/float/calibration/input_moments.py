@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -89,10 +90,10 @@ class PatchMoments:
             seen.add(_real(seen.product, value), self._places.pop(seen.product))
 
     def values(self) -> dict[Node, Moments]:
-        """The moments of each product that was met."""
+        """The moments of each product that was met, to be asked for at the end."""
         met = [seen for readers in self._readers.values() for seen in readers if seen.count]
         found: dict[Node, Moments] = {}
-        on_cores(lambda seen: found.__setitem__(seen.product, seen.moments()), met)
+        on_cores(lambda seen: found.__setitem__(seen.product, seen.moments), met)
         return {seen.product: found[seen.product] for seen in met}
 
 
@@ -127,16 +128,16 @@ class _Seen:
             raise MemoryError(f"layer {self.product.name!r}: no memory for what its weights meet")
         self.count += len(values) * patches.places
 
+    @cached_property
     def moments(self) -> Moments:
-        """Of all that was met."""
+        """Of all that was met; they take the place of the sums, so that nothing is met afterwards."""
         values = self._values
         means = self._totals[:, :values] / self.count
-        covariance = np.empty((len(means), values, values))
-        for squares, mean, found in zip(self._squares, means, covariance, strict=True):
+        for squares, mean in zip(self._squares, means, strict=True):
             native = ffi.new("vta_moments *", {"squares": ffi.from_buffer("double[]", squares), "stride": self._stride})
-            given, out = ffi.from_buffer("double[]", np.ascontiguousarray(mean)), ffi.from_buffer("double[]", found)
-            lib.vta_moments_covariance(native, given, values, self.count, out)
-        return Moments(covariance, self.count)
+            given = ffi.from_buffer("double[]", np.ascontiguousarray(mean))
+            lib.vta_moments_covariance(native, given, values, self.count)
+        return Moments(self._squares[:, :values, :values], self.count)
 
     def _mean_of_patches(self, given: Any, places: Any) -> Array:
         """Variances may be tiny beside means, which single precision would not survive: these are taken off first."""
