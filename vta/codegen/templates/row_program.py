@@ -41,6 +41,8 @@ def rows_are_images(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     shape, axis = anchor.shape, attrs_of(anchor, RowAttributes).axis
     if len(shape) != 4 or shape[2] != 1 or axis % len(shape) != 3:
         return Breach(anchor, f"axis {axis} of {anchor.type}")
+    if any(source.value is None for source in anchor.inputs[1:]):
+        return Breach(anchor, f"{anchor.inputs[1].name}, which is added and no constant")
     target = hw.capabilities
     units = target.requantize and target.table and target.multiply and hw.acc_bits == 32 and hw.batch == 1
     return None if units else Breach(anchor, hw.model)
@@ -124,11 +126,18 @@ class RowTemplate(Template):
         stream.load(MemoryType.ACC, first, Segment.CONSTANTS, stream.add_constant(values, MemoryType.ACC), len(values))
         return first
 
+    def _add_beside(self, stream: Stream) -> Sequence[int]:
+        """Add constants that lie beside values to those of the program; returns where each starts."""
+        return ()
+
+    def _load_beside(self, stream: Stream, beside: Sequence[int], first: int, blocks: int, inp: int) -> None:
+        """Load what lies beside `blocks` blocks of channels, counted from `first` on over all samples, into input rows from `inp`."""
+
     def emit(self, stream: Stream, addresses: Mapping[str, int]) -> None:
         """Emit the whole operator; `addresses` gives the arena element where each memory starts."""
         source, output = self.source, self.output
         tile_size = self.tile_size(stream.hw)
-        constants = self._load_constants(stream)
+        constants, beside = self._load_constants(stream), self._add_beside(stream)
         copies, rows = self.tile_copies(tile_size, stream.hw), self.tile_rows(tile_size)
         starts = [(batch, block) for batch in range(source.batch) for block in range(0, source.blocks, tile_size[0])]
         for number, (batch, block) in enumerate(starts):
@@ -136,6 +145,7 @@ class RowTemplate(Template):
             blocks = min(tile_size[0], source.blocks - block)
             box = Box(batch, block, 0, 0, blocks, 1, source.width)
             stream.load_window(source, addresses[source.memory.name], box, slot * rows.inp)
+            self._load_beside(stream, beside, batch * source.blocks + block, blocks, slot * rows.inp + blocks * source.width)
             program = RowProgram(stream, blocks, source.width, slot * rows.inp, slot * rows.acc, constants)
             if number < copies:
                 # A tile that is requantized leaves zeros.
@@ -182,9 +192,10 @@ class RowProgram:
         """Set the values to zero."""
         self.clear(self.values, self.rows)
 
-    def bring(self, identity: int = 0) -> None:
-        """Add what was loaded, times the factor of an identity, to the values."""
-        self.stream.gemm(single_uop(self.values, self._inp, identity), inner=Loop(self.rows, 1, 1), is_transfer=True)
+    def bring(self, identity: int = 0, beside: int = 0) -> None:
+        """Add what was loaded, times the factor of an identity, to the values: these, or one of the constants beside them."""
+        inp = self._inp + beside * self.rows
+        self.stream.gemm(single_uop(self.values, inp, identity), inner=Loop(self.rows, 1, 1), is_transfer=True)
 
     def add_up(self, array: int) -> None:
         """Add the sums of what was loaded to an array."""

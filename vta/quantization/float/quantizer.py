@@ -19,6 +19,7 @@ from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibration.calibrate import ChannelMeans, Progress, batches_of, calibrate
 from vta.quantization.float.calibration.input_moments import PatchMoments
 from vta.quantization.float.one_thread import on_one_thread
+from vta.quantization.float.plan.masks import ranges_with_masks
 from vta.quantization.float.plan.quant_groups import (
     WEIGHTED_OPS,
     Plan,
@@ -87,6 +88,7 @@ def _quantized(
             _check_weighted(plan, unbounded)
             plan = planned(graph, config, unbounded)
             unsigned &= unsigned_values(graph, plan)
+    ranges = ranges_with_masks(ranges, plan.softmaxes)
     groups = ScaleGroups(graph, plan, ranges, config.scales, unsigned)
     met = moments.values()
     with FactorsAhead(met.values() if config.rounding == "compensated" else ()) as factors:
