@@ -76,13 +76,16 @@ CASES = {
     ),
     "transpose2d": lambda: call("nn.transpose2d", [layer(IMAGE, 32)], "turned", groups=2),
     "softmax_terms": lambda: call("qnn.softmax_terms", [IMAGE], "terms", input_scale=0.05, axis=3),
+    "masked_softmax_terms": lambda: call(
+        "qnn.softmax_terms", [IMAGE, constant(ramp(32, 48).astype(np.int16) * -9)], "terms", input_scale=0.05, axis=3
+    ),
     "softmax_shares": lambda: call("qnn.softmax_shares", [IMAGE], "shares", output_scale=0.01, axis=3),
     "normalize": lambda: call("qnn.normalize", [IMAGE], "norm", input_scale=0.02, output_scale=0.03, epsilon=1e-5, axis=3),
     "reduce_max": lambda: call("max", [X], "largest", axis=(2, 3)),
     "reduce_min": lambda: call("min", [X], "smallest", axis=(2, 3)),
 }
 
-ALONG_ROWS = ("softmax_terms", "softmax_shares", "normalize")
+ALONG_ROWS = ("softmax_terms", "masked_softmax_terms", "softmax_shares", "normalize")
 OF_MATRICES = ("matmul2d", "transpose2d", *ALONG_ROWS)
 
 

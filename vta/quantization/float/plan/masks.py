@@ -55,11 +55,9 @@ class MaskedScores:
         steps = np.maximum(self.added.astype(np.float64) / scale, -_FAR)
         return np.rint(steps).astype(np.int16)
 
-    @property
-    def spread(self) -> float:
-        """How far apart numbers are that are added to one row, of those that matter."""
-        seen = self.added[self.added > -2 * _VISIBLE]
-        return float(-seen.min()) if seen.size else 0.0
+    def spread(self, largest: float) -> float:
+        """How far apart numbers are that are added to one row, of those that leave something of scores of at most `largest`."""
+        return float(-self.added[self.added > -_VISIBLE - 2 * largest].min())
 
 
 def masked_scores(value: Node, is_scores: Callable[[Node], bool], stays: Callable[[Node], bool]) -> MaskedScores | None:
@@ -91,7 +89,7 @@ def ranges_with_masks(ranges: Mapping[Node, float], masked: Mapping[Node, Masked
     result = dict(ranges)
     for of in masked.values():
         known = result[of.scores]
-        result[of.scores] = max(known, min(2 * known + of.spread, _VISIBLE) / 2)
+        result[of.scores] = max(known, min(2 * known + of.spread(known), _VISIBLE) / 2)
     return result
 
 
