@@ -113,6 +113,8 @@ def test_the_operator_attention_is_what_defines_it(causal: int, mask: np.ndarray
     one = {name: values[:1] for name, values in given.items()}
     assert decibels(evaluate(graph, one)[0], run(module, **one)) > 25
     assert len(module.regions) == regions
+    rules = {placement.rule for placement in module.placements if placement.op == ops.SOFTMAX}
+    assert rules == ({"computed_mask"} if isinstance(mask, str) else set())
 
 
 @pytest.mark.parametrize("causal", [False, True], ids=["biased", "causal"])
