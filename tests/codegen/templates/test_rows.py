@@ -118,7 +118,9 @@ def test_the_longest_masked_row_fits():
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(1, 3), st.integers(1, 40), st.integers(1, 9), st.integers(-600, 0), st.sampled_from([8, 16]), st.integers(0, 99))
+@given(
+    st.integers(1, 3), st.integers(1, 40), st.integers(1, 9), st.integers(-600, 0), st.sampled_from([8, 16]), st.integers(0, 99)
+)
 def test_planes_are_what_is_added_but_for_a_number_to_each_row(samples, channels, columns, least, block, seed):
     added = np.random.default_rng(seed).integers(least - 1, 1, (channels, columns)) * 4 ** (seed % 2)
     planes, factor = added_planes(added.astype(np.int16), samples, channels, block)

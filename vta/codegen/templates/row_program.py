@@ -131,7 +131,7 @@ class RowTemplate(Template):
         return ()
 
     def _load_beside(self, stream: Stream, beside: Sequence[int], first: int, blocks: int, inp: int) -> None:
-        """Load what lies beside `blocks` blocks of channels, counted from `first` on over all samples, into input rows from `inp`."""
+        """Load what lies beside `blocks` blocks, from `first` on, counted over all samples, into input rows from `inp` on."""
 
     def emit(self, stream: Stream, addresses: Mapping[str, int]) -> None:
         """Emit the whole operator; `addresses` gives the arena element where each memory starts."""

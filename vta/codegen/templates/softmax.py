@@ -234,8 +234,9 @@ class SoftmaxShares(RowTemplate):
 def added_planes(added: NDArray[Any], samples: int, channels: int, block: int) -> tuple[NDArray[np.int8], int]:
     """Bytes for numbers that are added to rows, which are channels, and the factor of the last plane; the others have factor 1.
 
-    `added` has shape (period, columns), any integers, and the result (planes, blocks, columns, `block`). Each row less its largest
-    number, cut where nothing comes back from, is what counts: a softmax does not tell rows apart that differ by one number.
+    `added` has shape (period, columns), any integers, and the result (planes, blocks, columns, `block`). Each row less its
+    largest number, cut where nothing comes back from, is what counts: a softmax does not tell rows apart that differ by one
+    number.
     """
     columns = added.shape[1]
     period = samples * channels if channels % block else lcm(len(added), block)

@@ -40,7 +40,14 @@ def test_a_softmax_is_within_two_levels(count, scale, spread, seed):
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(1, 300), st.sampled_from([1, 2, 4, 8]), st.booleans(), st.floats(0.05, 0.3), st.floats(1, 60), st.integers(0, 1000))
+@given(
+    st.integers(1, 300),
+    st.sampled_from([1, 2, 4, 8]),
+    st.booleans(),
+    st.floats(0.05, 0.3),
+    st.floats(1, 60),
+    st.integers(0, 1000),
+)
 def test_what_a_mask_takes_away_is_zero_and_the_rest_within_two_levels(count, period, biased, scale, spread, seed):
     rng = np.random.default_rng(seed)
     values = np.clip(rng.standard_normal((8, count)) * spread, -127, 127).astype(np.int8)

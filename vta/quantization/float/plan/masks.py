@@ -1,4 +1,4 @@
-"""Constants that are added to the scores of an attention before its softmax, as numbers for each row: masks, and biases of places.
+"""Constants that are added to the scores of an attention before its softmax, as numbers for rows: masks, and biases of places.
 
 A softmax does not change where a number is added to a whole row, and what is far enough below the largest value of its row has no
 share. So all constants between a product and its softmax, however they are written, are one number for each place of a row.
@@ -61,7 +61,7 @@ class MaskedScores:
 
 
 def masked_scores(value: Node, is_scores: Callable[[Node], bool], stays: Callable[[Node], bool]) -> MaskedScores | None:
-    """What a softmax of `value` along the last axis is of, back to what `is_scores`; None if anything but constants comes between.
+    """What a softmax of `value` along the last axis is of, back to what `is_scores`; None if more than constants come between.
 
     Nor does it go through what `stays` in float, nor where a row has nothing left, which the network's own arithmetic decides.
     """
@@ -79,7 +79,7 @@ def masked_scores(value: Node, is_scores: Callable[[Node], bool], stays: Callabl
             with np.errstate(invalid="ignore", over="ignore"):
                 added = _repeated(added, period) + _repeated(more, period)
     largest = added.max(axis=1, keepdims=True)
-    if np.isnan(added).any() or not (_LEAST < largest).all() or np.isposinf(largest).any():
+    if np.isnan(added).any() or not (largest > _LEAST).all() or np.isposinf(largest).any():
         return None
     return MaskedScores(value, added - largest, tuple(between[::-1]))
 
@@ -106,7 +106,8 @@ def _before(node: Node) -> tuple[Node, Rows | None] | None:
     if node.op == ops.WHERE and node.inputs[0].value is not None:
         condition, first, second = node.inputs
         other = second if first is varying[0] else first
-        assert other.value is not None and condition.value is not None
+        assert other.value is not None
+        assert condition.value is not None
         if not (other.value <= _GONE).all():
             return None
         goes = condition.value.astype(bool) ^ (other is second)

@@ -234,7 +234,7 @@ class _Finder:
         found = dict[Node, MaskedScores]()
         for node in self.nodes:
             if node in read and not self.is_kept(node) and is_row_softmax(node, longest):
-                scores = masked_scores(node.inputs[0], results.__contains__, lambda value: not value.is_call or self.is_kept(value))
+                scores = masked_scores(node.inputs[0], results.__contains__, self.is_kept)
                 if scores is not None and node.shape[-1] <= longest_masked(longest, scores):
                     found[node] = scores
         return found
