@@ -3,10 +3,10 @@
     python -m benchmarks.attention [--config NAME ...] [--tokens N] [--heads N] [--head N] [--hidden N]
 
 A block is attention and two dense layers with GELU, each with a layer norm before and a residual after it: of TFLite's int8
-operators, and of ONNX's float ones, which are quantized on 16 random samples. On configs that compute the softmax these are there
-with a causal mask, too, and with that and a bias of distances; beside them, the same with the softmax left in float. For each
-config: regions, operators on the host, cycles of the device and of the whole network by the estimate of docs/partition.md, and the signal
-to noise ratio of the device against real numbers. `device = interpreter` is required.
+operators, and of ONNX's float ones, which are quantized on 16 random samples. On configs that compute the softmax these are
+there with a causal mask, too, and with that and a bias of distances; beside them, the same with the softmax left in float. For
+each config: regions, operators on the host, cycles of the device and of the whole network by the estimate of docs/partition.md,
+and the signal to noise ratio of the device against real numbers. `device = interpreter` is required.
 """
 
 from __future__ import annotations
