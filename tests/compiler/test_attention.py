@@ -18,6 +18,7 @@ from vta.ir import names as ops
 from vta.ir.arithmetic.decibels import decibels
 from vta.ir.interpreter import evaluate
 from vta.quantization.config import QuantizeConfig
+from vta.testing.tflite_model import Tflite
 from vta.testing.transformer_block import Sizes, causal_mask, distance_bias, onnx_block, tflite_block
 
 MOVES = {ops.RESHAPE, ops.TRANSPOSE, ops.STRIDED_SLICE, ops.PAD}
@@ -129,6 +130,51 @@ def test_masks_and_biases_of_scores_are_added_on_the_device(config: str, sizes: 
     assert len(module.regions) == 1
     on_host = {placement.op for placement in module.placements if placement.where == "host"}
     assert on_host - MOVES == {ops.QNN_QUANTIZE, ops.QNN_DEQUANTIZE}
+
+
+@pytest.mark.parametrize("masked", ["ADD", "SELECT_V2"])
+def test_tflites_float_attention_with_a_mask(masked: str):
+    """TFLite's values of four dimensions are taken as images, which must not keep a softmax from its product."""
+    sizes, rng, net = Sizes(24, 2, 16), np.random.default_rng(0), Tflite()
+    whole, apart = (1, sizes.tokens, sizes.features), (1, sizes.tokens, sizes.heads, sizes.head)
+    square = 1, sizes.heads, sizes.tokens, sizes.tokens
+
+    def made(kind: str, inputs: list[int], shape: tuple[int, ...], options: str | None = None, **fields: Any) -> int:
+        result = net.tensor(shape, "float32")
+        net.operator(kind, inputs, result, options, **fields)
+        return result
+
+    def dense(value: int) -> int:
+        weights = net.constant(rng.standard_normal((sizes.features, sizes.features)) * 0.3, "float32")
+        inputs = [value, weights, net.constant(np.zeros(sizes.features), "float32")]
+        return made("FULLY_CONNECTED", inputs, whole, "FullyConnectedOptions", FusedActivationFunction=0, KeepNumDims=True)
+
+    def heads(value: int) -> int:
+        split = made("RESHAPE", [value, net.constant(apart, "int32")], apart, "ReshapeOptions")
+        return made("TRANSPOSE", [split, net.constant([0, 2, 1, 3], "int32")], tuple(apart[axis] for axis in (0, 2, 1, 3)))
+
+    def product(left: int, right: int, shape: tuple[int, ...], turned: bool) -> int:
+        return made("BATCH_MATMUL", [left, right], shape, "BatchMatMulOptions", AdjX=False, AdjY=turned)
+
+    x = net.tensor(whole, "float32")
+    query, key, values = (heads(dense(x)) for _ in range(3))
+    scores = product(query, key, square, turned=True)
+    scaled = made("MUL", [scores, net.constant(0.25, "float32")], square, "MulOptions", FusedActivationFunction=0)
+    mask = np.maximum(causal_mask(sizes.tokens), -1e9)[None, None]
+    if masked == "ADD":
+        kept = made("ADD", [scaled, net.constant(mask, "float32")], square, "AddOptions", FusedActivationFunction=0)
+    else:
+        kept = made("SELECT_V2", [net.constant(mask < 0, "bool"), net.constant(-1e9, "float32"), scaled], square)
+    shares = made("SOFTMAX", [kept], square, "SoftmaxOptions", Beta=1.0)
+    attended = product(shares, values, tuple(apart[axis] for axis in (0, 2, 1, 3)), turned=False)
+    joined = made("TRANSPOSE", [attended, net.constant([0, 2, 1, 3], "int32")], apart)
+    joined = made("RESHAPE", [joined, net.constant(whole, "int32")], whole, "ReshapeOptions")
+    graph = import_tflite(net.build([x], [dense(joined)]))
+    name, samples = graph.inputs[0].name, rng.standard_normal((8, *whole[1:])).astype(np.float32)
+    module = vta.compile(graph, "sim_rq", calibration={name: samples})
+    assert len(module.regions) == 1
+    one = {name: samples[:1]}
+    assert decibels(evaluate(graph, one)[0], run(module, **one)) > 27
 
 
 def float_block(sizes: Sizes, config: str, quantize: QuantizeConfig | None = None, **masks: Any):
