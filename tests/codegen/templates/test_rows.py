@@ -113,8 +113,9 @@ def test_every_engine_adds_the_same(mask, engine):
     check_masked(mask, 16, 48, 20, SIM, engine)
 
 
-def test_the_longest_masked_row_fits():
-    check_masked("both", 16, 16, longest_row(SIM) // 3, SIM)
+@pytest.mark.parametrize(("mask", "beside"), [("causal", 1), ("both", 2)])
+def test_the_longest_masked_row_fits(mask, beside):
+    check_masked(mask, 16, 16, longest_row(SIM, beside), SIM)
 
 
 @settings(deadline=None, max_examples=40)

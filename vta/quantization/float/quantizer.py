@@ -25,7 +25,7 @@ from vta.quantization.float.plan.quant_groups import (
     Plan,
     make_plan,
 )
-from vta.quantization.float.plan.rows import longest_row, with_norms
+from vta.quantization.float.plan.rows import longest_rows, with_norms
 from vta.quantization.float.rewriter import AVERAGES, PRODUCT_BITS, Rewriter
 from vta.quantization.float.scale_groups import ScaleGroups
 from vta.quantization.float.unsigned import unsigned_values
@@ -69,7 +69,7 @@ def _quantized(
         make_plan,
         multiplies=hw.capabilities.multiply and hw.acc_bits >= PRODUCT_BITS,
         multiplies_matrices=hw.batch == 1 and hw.acc_bits >= PRODUCT_BITS,
-        longest_row=longest_row(hw),
+        longest_rows=longest_rows(hw),
     )
     plan = planned(graph, config)
     observed = [node for node in graph.nodes() if node.op != ops.CONSTANT and _observed(node, plan)]

@@ -364,7 +364,7 @@ class Rewriter:
         source = self.integer[masked.scores]
         scale = self.scale_groups.settle(node, max(self.scale_groups.finest(node), _FINEST_SHARE))
         read = [source.node]
-        if masked.is_masked:
+        if masked.planes:
             read.append(constant(masked.levels(source.scale), node.name))
         roots = call(ops.QNN_SOFTMAX_TERMS, read, node.name, input_scale=source.scale)
         shares = call(ops.QNN_SOFTMAX_SHARES, [roots], node.name, output_scale=scale)

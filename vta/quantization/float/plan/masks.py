@@ -26,6 +26,8 @@ _LEAST = -(2.0**16)
 """A row all of which is below this is one whose scores float32 has rounded away: it is not that of the scores."""
 _GONE = -1000.0
 """What is put in place of a score leaves nothing of it if it is no more."""
+_NEVER = -1e4
+"""What is so far below the largest number of its row is a mask: scores are not as far apart."""
 _MOST_VALUES = 1 << 24
 """Of what is added."""
 _VISIBLE = 2 * math.log(510)
@@ -46,9 +48,11 @@ class MaskedScores:
     """The operators from the scores to the softmax."""
 
     @property
-    def is_masked(self) -> bool:
-        """Whether what is added makes a difference."""
-        return bool(self.added.any())
+    def planes(self) -> int:
+        """The most bytes that what is added to a score takes: none where it makes no difference, one where it only masks."""
+        if not self.added.any():
+            return 0
+        return 1 if np.isneginf(self.added[self.added != 0]).all() else MOST_PLANES
 
     def levels(self, scale: float) -> NDArray[np.int16]:
         """What is added, in steps of the scores; 2^9 below the largest stands for all that is further."""
@@ -81,7 +85,8 @@ def masked_scores(value: Node, is_scores: Callable[[Node], bool], stays: Callabl
     largest = added.max(axis=1, keepdims=True)
     if np.isnan(added).any() or not (largest > _LEAST).all() or np.isposinf(largest).any():
         return None
-    return MaskedScores(value, added - largest, tuple(between[::-1]))
+    added = added - largest
+    return MaskedScores(value, np.where(added <= _NEVER, np.float32(-np.inf), added), tuple(between[::-1]))
 
 
 def ranges_with_masks(ranges: Mapping[Node, float], masked: Mapping[Node, MaskedScores]) -> dict[Node, float]:

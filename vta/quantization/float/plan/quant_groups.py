@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from vta.ir.state import state_nodes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.plan.functions import Function, functions_of
 from vta.quantization.float.plan.masks import MaskedScores, masked_scores
-from vta.quantization.float.plan.rows import is_row_softmax, longest_masked
+from vta.quantization.float.plan.rows import is_row_softmax
 from vta.support.dataclass import dataclass
 
 __all__ = [
@@ -128,12 +128,12 @@ def make_plan(
     *,
     multiplies: bool = False,
     multiplies_matrices: bool = False,
-    longest_row: int = 0,
+    longest_rows: Sequence[int] = (),
 ) -> Plan:
     """Group the nodes of a canonical float graph: each in at most one group, weighted ones taking precedence over additions.
 
     Nodes among `kept` stay in float. `multiplies`: products of two tensors can be integer, too; `multiplies_matrices`: those of
-    matrices. `longest_row`: how many values a softmax can be of.
+    matrices. `longest_rows`: how many values a softmax can be of, by the bytes that what is added to each takes.
     """
     finder = _Finder(graph, config, kept)
     finder.grow_all(finder.is_weighted)
@@ -147,7 +147,7 @@ def make_plan(
     groups = {group.result: group for group in finder.groups}
     partial = {group.before_addition for group in finder.groups if group.addition is not None}
     partial |= {group.before_activation for group in finder.groups if group.rectifies}
-    softmaxes = finder.softmaxes(longest_row)
+    softmaxes = finder.softmaxes(longest_rows)
     used = _integer_use(graph, finder, functions, products | softmaxes.keys(), softmaxes.values())
     return Plan(groups, frozenset(finder.members), frozenset(partial | groups.keys()), used, functions, products, softmaxes)
 
@@ -227,15 +227,15 @@ class _Finder:
         alike = all(source.value is None and source not in self.kept and source.shape in shapes for source in node.inputs)
         return alike and any(source.shape == node.shape for source in node.inputs)
 
-    def softmaxes(self, longest: int) -> dict[Node, MaskedScores]:
+    def softmaxes(self, longest: Sequence[int]) -> dict[Node, MaskedScores]:
         """The softmaxes of what products of two tensors give, and constants are added to, which other products read."""
         products = [group for group in self.groups if group.anchor.op == ops.MATMUL]
         results, read = {group.result for group in products}, {node for group in products for node in group.anchor.inputs}
         found = dict[Node, MaskedScores]()
-        for node in self.nodes:
-            if node in read and not self.is_kept(node) and is_row_softmax(node, longest):
+        for node in self.nodes if longest else ():
+            if node in read and not self.is_kept(node) and is_row_softmax(node, longest[0]):
                 scores = masked_scores(node.inputs[0], results.__contains__, self.is_kept)
-                if scores is not None and node.shape[-1] <= longest_masked(longest, scores):
+                if scores is not None and node.shape[-1] <= longest[scores.planes]:
                     found[node] = scores
         return found
 

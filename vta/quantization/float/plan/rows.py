@@ -10,25 +10,25 @@ from vta.ir.ops.nn.norm import SoftmaxAttributes
 from vta.ir.ops.quantized.rows import LONGEST_ROW
 from vta.passes.folding.fold_norms import fold_norms
 from vta.quantization.config import QuantizeConfig
-from vta.quantization.float.plan.masks import MOST_PLANES, MaskedScores
+from vta.quantization.float.plan.masks import MOST_PLANES
 
-__all__ = ["is_row_softmax", "longest_masked", "longest_row", "with_norms"]
+__all__ = ["is_row_softmax", "longest_row", "longest_rows", "with_norms"]
 
 _STATISTICS = 48
 """Rows of the accumulator that are kept for statistics and constants of one block: more than any template takes."""
 
 
-def longest_row(hw: HardwareConfig) -> int:
-    """The most values along an axis that a target normalises: 0 where it does not."""
+def longest_row(hw: HardwareConfig, beside: int = 0) -> int:
+    """The most values along an axis that a target normalises, with so many bytes beside each: 0 where it does not."""
     target = hw.capabilities
     if hw.batch != 1 or hw.acc_bits != 32 or not (target.requantize and target.table and target.multiply):
         return 0
-    return min(LONGEST_ROW, hw.depth(MemoryType.INP), hw.depth(MemoryType.ACC) - _STATISTICS)
+    return min(LONGEST_ROW, hw.depth(MemoryType.INP) // (1 + beside), hw.depth(MemoryType.ACC) - _STATISTICS)
 
 
-def longest_masked(longest: int, scores: MaskedScores) -> int:
-    """The most values along an axis where constants are added to them, which take as much room again, or twice."""
-    return longest if not scores.is_masked else longest // (1 + MOST_PLANES)
+def longest_rows(hw: HardwareConfig) -> tuple[int, ...]:
+    """The most values that a softmax can be of, by how many bytes what is added to each takes."""
+    return tuple(longest_row(hw, beside) for beside in range(1 + MOST_PLANES))
 
 
 def with_norms(graph: Graph, config: QuantizeConfig, hw: HardwareConfig) -> Graph:
