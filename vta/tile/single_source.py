@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ Attribute = int | tuple[int, int]
 class SingleSourceOperator(TileOperator):
     """An operator that reads one tensor. Fields that only its kind has are its attributes: whole numbers, or pairs of them.
 
-    Those that are arrays, of int8, are its constants.
+    Those that are arrays, of int8 with four dimensions or of int64 with one, are its constants.
     """
 
     source: Tensor
@@ -48,8 +48,13 @@ class SingleSourceOperator(TileOperator):
     @classmethod
     def constant_names(cls) -> tuple[str, ...]:
         """The names of its constants, in order."""
-        own = cls._own_fields()
-        return tuple(name for name, kind in own.items() if kind.startswith("NDArray"))
+        return tuple(cls.constant_types())
+
+    @classmethod
+    def constant_types(cls) -> dict[str, str]:
+        """The types of its constants, i8 or i64, by their names in order."""
+        arrays = {name: kind for name, kind in cls._own_fields().items() if kind.startswith("NDArray")}
+        return {name: "i8" if "int8" in kind else "i64" for name, kind in arrays.items()}
 
     @classmethod
     def _own_fields(cls) -> dict[str, str]:
@@ -58,7 +63,7 @@ class SingleSourceOperator(TileOperator):
         return {field.name: str(field.type) for field in fields(cls) if field.name not in common}
 
     @property
-    def constants(self) -> dict[str, NDArray[np.int8]]:
+    def constants(self) -> dict[str, NDArray[np.integer[Any]]]:
         """The constants by name."""
         return {name: getattr(self, name) for name in self.constant_names()}
 

@@ -85,7 +85,9 @@ def added_of(mask, period, columns):
 def check_masked(mask, period, channels, columns, hw, engine="sim", samples=1):
     x = graph_input("x", (samples, channels, 1, columns), "int8")
     rows = [x, constant(added_of(mask, period, columns), "mask")]
-    compiled = compile_graph(Graph((x,), (call(ops.QNN_SOFTMAX_TERMS, rows, "terms", axis=3, input_scale=0.02),)), hw)
+    terms = call(ops.QNN_SOFTMAX_TERMS, rows, "terms", axis=3, input_scale=0.02)
+    shares = call(ops.QNN_SOFTMAX_SHARES, [terms], "shares", axis=3, output_scale=0.004)
+    compiled = compile_graph(Graph((x,), (shares,)), hw)
     (region,) = compiled.regions
     assert verify(region.program) == []
     values = np.random.default_rng(4).integers(-128, 128, x.shape).astype(np.int8)

@@ -47,7 +47,7 @@ def test_the_text_itself_is_read():
         (
             "max_pool2d",
             "max_pool3d",
-            "7:3: found 'max_pool3d'; allowed: 'gemm', 'masked_softmax_terms', 'max_pool2d', 'normalize', ",
+            "7:3: found 'max_pool3d'; allowed: 'gemm', 'masked_softmax_shares', 'masked_softmax_terms', ",
         ),
         ("pool_size=2x2", "pool_size=2", "9:20: found '2'; allowed: 2 whole numbers"),
         ("strides=2x2", "stride=2x2", "9:24: found 'stride'; allowed: 'strides'"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ _UNCHANGED = 1 << 30
 _REFINED_LEFT = 2
 _COARSE = 4
 """What bytes of -128 are multiplied by to be as far below as nothing comes back from."""
+MOST_SPARE = 64
+"""Rows of results that are stored where a mask leaves nothing."""
 _FAR = _COARSE * 128
 """Two int8 values are 255 apart, and 255 more is where roots are 0."""
 
@@ -145,17 +148,39 @@ class MaskedSoftmaxTerms(_Terms):
     def _identities(self) -> Sequence[int]:
         return 1, self.factor
 
+    @property
+    def workload_key(self) -> Hashable:
+        """What others have, and what is computed of each block."""
+        return (*super().workload_key, tuple(self._columns.tolist()))
+
+    @cached_property
+    def _columns(self) -> NDArray[np.int64]:
+        """Columns of each block of what is added, up to the last one that it leaves something of."""
+        return visible_columns(self.added, self.factor)
+
+    @property
+    def _spare(self) -> int:
+        return spare_rows(self.source.width, self._columns)
+
+    @property
+    def _hidden(self) -> int:
+        return -ROOT_OFFSET
+
+    def _visible(self, first: int, blocks: int) -> int:
+        return most_visible(self._columns, first, blocks, self.source.width)
+
     def _add_beside(self, stream: Stream) -> Sequence[int]:
         return [stream.add_constant(np.ascontiguousarray(plane), MemoryType.INP) for plane in self.added]
 
-    def _load_beside(self, stream: Stream, beside: Sequence[int], first: int, blocks: int, inp: int) -> None:
-        period, width = self.added.shape[1], self.source.width
+    def _load_beside(self, stream: Stream, beside: Sequence[int], first: int, blocks: int, width: int, inp: int) -> None:
+        period, whole = self.added.shape[1:3]
         for start in beside:
             done = 0
             while done < blocks:
                 at = (first + done) % period
                 count = min(blocks - done, period - at)
-                stream.load(MemoryType.INP, inp, Segment.CONSTANTS, start + at * width, count * width)
+                shape = (count * whole, 1, 0) if width == whole else (width, count, whole)
+                stream.load(MemoryType.INP, inp, Segment.CONSTANTS, start + at * whole, *shape)
                 inp, done = inp + count * width, done + count
 
     def _add(self, program: RowProgram) -> None:
@@ -173,12 +198,10 @@ def _terms_of(fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, nam
 register_builder(ops.QNN_SOFTMAX_TERMS, _terms_of)
 
 
-@template(ops.QNN_SOFTMAX_SHARES, kinds=("softmax_shares",), when=ALONG_COLUMNS, rules=(rows_are_images,))
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SoftmaxShares(RowTemplate):
+class _Shares(RowTemplate):
     """Squares, their sum, its reciprocal by Newton's method, and that as the multiplier of squares."""
 
-    kind: str = "softmax_shares"
     factor: tuple[int, int]
     """Multiplier and shift to the left."""
 
@@ -231,6 +254,56 @@ class SoftmaxShares(RowTemplate):
         program.narrow(zero)
 
 
+@template(ops.QNN_SOFTMAX_SHARES, kinds=("softmax_shares",), when=ALONG_COLUMNS, rules=(rows_are_images,))
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SoftmaxShares(_Shares):
+    """The shares of any terms."""
+
+    kind: str = "softmax_shares"
+
+
+@template(kinds=("masked_softmax_shares",))
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MaskedSoftmaxShares(_Shares):
+    """The shares of terms of which columns behind those that a mask leaves are zero."""
+
+    kind: str = "masked_softmax_shares"
+    columns: NDArray[np.int64]
+    """Those that are left, of blocks that follow each other again and again."""
+
+    @classmethod
+    def build(cls, fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Self:
+        """The shares of the one node of `fused`, of terms that a constant was added to."""
+        plain = SoftmaxShares.build(fused, tensor_of, hw, name)
+        terms = fused.anchor.inputs[0]
+        added = terms.inputs[1].value
+        assert added is not None, "`rows_are_images` lets nothing else pass"
+        columns = visible_columns(*added_planes(added, terms.shape[0], terms.shape[1], hw.block))
+        return cls(name=name, source=plain.source, output=plain.output, factor=plain.factor, columns=columns)
+
+    @property
+    def workload_key(self) -> Hashable:
+        """What others have, and what is computed of each block."""
+        return (*super().workload_key, tuple(self.columns.tolist()))
+
+    @property
+    def _spare(self) -> int:
+        return spare_rows(self.source.width, self.columns)
+
+    def _visible(self, first: int, blocks: int) -> int:
+        return most_visible(self.columns, first, blocks, self.source.width)
+
+
+def _shares_of(fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> SingleSourceOperator:
+    """The shares of terms, of which some columns are known to be zero where a constant was added."""
+    terms = fused.anchor.inputs[0]
+    masked = terms.op == ops.QNN_SOFTMAX_TERMS and len(terms.inputs) > 1 and terms.inputs[1].value is not None
+    return (MaskedSoftmaxShares if masked else SoftmaxShares).build(fused, tensor_of, hw, name)
+
+
+register_builder(ops.QNN_SOFTMAX_SHARES, _shares_of)
+
+
 def added_planes(added: NDArray[Any], samples: int, channels: int, block: int) -> tuple[NDArray[np.int8], int]:
     """Bytes for numbers that are added to rows, which are channels, and the factor of the last plane; the others have factor 1.
 
@@ -255,3 +328,21 @@ def added_planes(added: NDArray[Any], samples: int, channels: int, block: int) -
     else:
         planes, factor = [blocks % _COARSE, blocks // _COARSE], _COARSE
     return np.stack(planes).astype(np.int8), factor
+
+
+def visible_columns(added: NDArray[np.int8], factor: int) -> NDArray[np.int64]:
+    """The columns of each block, at least 1, up to the last one that some row of it has anything left of; arguments as there."""
+    below = added[-1].astype(np.int64) * factor + (added[0] if len(added) > 1 else 0)
+    left = (below > below.max(axis=1, keepdims=True) - _FAR).any(axis=2)
+    return np.where(left, np.arange(1, left.shape[1] + 1), 1).max(axis=1)
+
+
+def most_visible(columns: NDArray[np.int64], first: int, blocks: int, width: int) -> int:
+    """The most columns of some blocks, from `first` on."""
+    found = columns[np.arange(first, first + blocks) % len(columns)].max()
+    return int(np.clip(found, 1, width))
+
+
+def spare_rows(width: int, columns: NDArray[np.int64]) -> int:
+    """Rows of what is stored where nothing is computed: few of them, stored several times."""
+    return int(np.clip(width - columns.min(), 0, MOST_SPARE))

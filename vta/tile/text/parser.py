@@ -131,7 +131,8 @@ class _Parser:
         constants = dict[str, NDArray[Any]]()
         for constant in of.constant_names():
             self._tokens.take_text(constant)
-            constants[constant] = self._array("i8", (_PLANES_DIMS,))
+            dtype = of.constant_types()[constant]
+            constants[constant] = self._array(dtype, (_PLANES_DIMS if dtype == "i8" else 1,))
         self._tokens.take_text("store")
         output = self._known()
         self._tokens.take_text("}")

@@ -16,6 +16,8 @@ __all__ = ["is_row_softmax", "longest_row", "longest_rows", "with_norms"]
 
 _STATISTICS = 48
 """Rows of the accumulator that are kept for statistics and constants of one block: more than any template takes."""
+_STORED_BESIDE = 64
+"""Rows of what is stored where a mask leaves nothing."""
 
 
 def longest_row(hw: HardwareConfig, beside: int = 0) -> int:
@@ -23,7 +25,8 @@ def longest_row(hw: HardwareConfig, beside: int = 0) -> int:
     target = hw.capabilities
     if hw.batch != 1 or hw.acc_bits != 32 or not (target.requantize and target.table and target.multiply):
         return 0
-    return min(LONGEST_ROW, hw.depth(MemoryType.INP) // (1 + beside), hw.depth(MemoryType.ACC) - _STATISTICS)
+    statistics = _STATISTICS + (_STORED_BESIDE if beside else 0)
+    return min(LONGEST_ROW, hw.depth(MemoryType.INP) // (1 + beside), hw.depth(MemoryType.ACC) - statistics)
 
 
 def longest_rows(hw: HardwareConfig) -> tuple[int, ...]:
