@@ -151,7 +151,7 @@ class MaskedSoftmaxTerms(_Terms):
     @property
     def workload_key(self) -> Hashable:
         """What others have, and what is computed of each block."""
-        return (*super().workload_key, tuple(self._columns.tolist()))
+        return super().workload_key, tuple(self._columns.tolist())
 
     @cached_property
     def _columns(self) -> NDArray[np.int64]:
@@ -205,14 +205,6 @@ class _Shares(RowTemplate):
     factor: tuple[int, int]
     """Multiplier and shift to the left."""
 
-    @classmethod
-    def build(cls, fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Self:
-        """The shares of the one node of `fused`."""
-        source = tensor_of(fused.sources[0])
-        factor = attrs_of(fused.anchor, SharesAttributes).factor(source.width)
-        output = tensor_of(fused.result)
-        return cls(name=name, source=source, output=output, factor=(factor.multiplier, factor.left))
-
     @property
     def _arrays(self) -> int:
         return 7
@@ -261,6 +253,14 @@ class SoftmaxShares(_Shares):
 
     kind: str = "softmax_shares"
 
+    @classmethod
+    def build(cls, fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Self:
+        """The shares of the one node of `fused`."""
+        source = tensor_of(fused.sources[0])
+        factor = attrs_of(fused.anchor, SharesAttributes).factor(source.width)
+        output = tensor_of(fused.result)
+        return cls(name=name, source=source, output=output, factor=(factor.multiplier, factor.left))
+
 
 @template(kinds=("masked_softmax_shares",))
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -284,7 +284,7 @@ class MaskedSoftmaxShares(_Shares):
     @property
     def workload_key(self) -> Hashable:
         """What others have, and what is computed of each block."""
-        return (*super().workload_key, tuple(self.columns.tolist()))
+        return super().workload_key, tuple(self.columns.tolist())
 
     @property
     def _spare(self) -> int:
@@ -334,7 +334,7 @@ def visible_columns(added: NDArray[np.int8], factor: int) -> NDArray[np.int64]:
     """The columns of each block, at least 1, up to the last one that some row of it has anything left of; arguments as there."""
     below = added[-1].astype(np.int64) * factor + (added[0] if len(added) > 1 else 0)
     left = (below > below.max(axis=1, keepdims=True) - _FAR).any(axis=2)
-    return np.where(left, np.arange(1, left.shape[1] + 1), 1).max(axis=1)
+    return np.asarray(np.where(left, np.arange(1, left.shape[1] + 1), 1).max(axis=1), np.int64)
 
 
 def most_visible(columns: NDArray[np.int64], first: int, blocks: int, width: int) -> int:
