@@ -142,6 +142,17 @@ def test_what_is_added_must_be_constant():
     assert "mask" in placement.reason
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_a_sample_after_a_smaller_tile_is_exact(case):
+    """What a tile of fewer blocks leaves in the accumulator is none of the values of the next sample's."""
+    op, attrs = CASES[case]
+    x = graph_input("x", (2, 80, 1, 64), "int8")
+    compiled = compile_graph(Graph((x,), (call(op, [x], case, axis=3, **attrs),)), SIM)
+    with Module(compiled, open_engine("sim", SIM)) as module:
+        report = module.check({"x": np.concatenate([values_of(case, 80, 64)] * 2)})
+    assert report.bit_exact, str(report.mismatch)
+
+
 def test_other_axes_and_configs_stay_on_the_host():
     x = graph_input("x", (1, 16, 4, 8), "int8")
     square = Graph((x,), (call(ops.QNN_SOFTMAX_TERMS, [x], "terms", axis=3, input_scale=0.1),))
