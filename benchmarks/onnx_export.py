@@ -14,7 +14,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, attrs_of
 from vta.ir.ops.nn.activation import ClipAttributes
 from vta.ir.ops.nn.conv import Conv2DAttributes
-from vta.ir.ops.nn.norm import SoftmaxAttributes
+from vta.ir.ops.nn.norm import AxisAttributes, SoftmaxAttributes
 from vta.ir.ops.nn.pool import AvgPool2DAttributes, Pool2DAttributes
 from vta.ir.ops.shape import ConcatenateAttributes, PadAttributes, TransposeAttributes
 
@@ -112,8 +112,17 @@ def _sloped(writer: _Writer, node: Node) -> str:
     return writer.node("PRelu", [writer.name_of(data), slopes])
 
 
+def _biased(writer: _Writer, node: Node) -> str:
+    data, bias = node.inputs
+    shape = [1] * len(data.shape)
+    shape[attrs_of(node, AxisAttributes).axis] = -1
+    return writer.node("Add", [writer.name_of(data), writer.constant(_values(bias).reshape(shape))])
+
+
 _WRITTEN: dict[str, Callable[[_Writer, Node], str]] = {
     ops.ADD: lambda writer, node: writer.plain("Add", node),
+    ops.BIAS_ADD: _biased,
+    ops.MULTIPLY: lambda writer, node: writer.plain("Mul", node),
     ops.RELU: lambda writer, node: writer.plain("Relu", node),
     ops.CLIP: _clip,
     ops.AVG_POOL2D: _average,

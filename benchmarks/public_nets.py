@@ -84,6 +84,11 @@ class Entry:
         name = f"{self.distribution}/{Path(self.file).name}" if self.distribution else self.file
         return f"{name}, --static-ranges" if self.static_ranges else name
 
+    @property
+    def reads_signed(self) -> bool:
+        """Whether an image with its channels first goes from -1 to 1."""
+        return self.written is not None
+
     def path(self, npm: Path | None, unpacked: Path) -> Path | None:
         """Where the file is installed, or, out of an archive, put into `unpacked`; None if it is not there."""
         found = self._installed(npm, self.archive or self.file)

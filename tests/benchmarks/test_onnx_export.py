@@ -26,6 +26,7 @@ def network():
     """A network of layers and functions."""
     x = graph_input("x", (1, 8, 8, 3), "float32")
     image = call("transpose", [x], "image", axes=(0, 3, 1, 2))
+    image = biased(call("multiply", [image, weights(1, 3, 1, 1)], "scaled"), 3)
     wide = biased(call("nn.conv2d", [image, weights(8, 3, 3, 3)], "wide", strides=(1, 2), padding=(1, 0, 1, 2)), 8)
     bounded = call("clip", [wide], "bounded", a_min=0.0, a_max=6.0)
     each = call("nn.conv2d", [bounded, weights(8, 1, 3, 3)], "each", padding=(1, 1, 1, 1), groups=8)

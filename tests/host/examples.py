@@ -234,6 +234,12 @@ def _rows(op, **attrs):
         yield call(op, [graph_input("x", shape, "int8")], axis=axis, **attrs)
 
 
+def _masked_rows():
+    for shape, period in (((3, 20), 1), ((2, 3, 5), 3), ((2, 4, 40), 8)):
+        added = np.random.default_rng(0).choice(np.array([-512, 0, 7, -90], np.int16), (period, shape[-1]))
+        yield call(ops.QNN_SOFTMAX_TERMS, [graph_input("x", shape, "int8"), constant(added)], input_scale=0.05)
+
+
 def _norms_of_16_bits():
     for shape, scale in (((3, 20), 2e-5), ((2, 37), 1e-3), ((4, 1), 3.0), ((1, 300), 1e-6)):
         weight, bias = integers(shape[1], dtype="int16"), integers(shape[1], dtype="int32")
@@ -447,7 +453,7 @@ EXAMPLES = {
     ops.QNN_AVG_POOL2D: list(_qnn_avg_pool()),
     ops.QNN_GLOBAL_AVG_POOL2D: list(_qnn_global_pool()),
     ops.QNN_SOFTMAX: list(_qnn_softmax()),
-    ops.QNN_SOFTMAX_TERMS: list(_rows(ops.QNN_SOFTMAX_TERMS, input_scale=0.05)),
+    ops.QNN_SOFTMAX_TERMS: [*_rows(ops.QNN_SOFTMAX_TERMS, input_scale=0.05), *_masked_rows()],
     ops.QNN_SOFTMAX_SHARES: list(_rows(ops.QNN_SOFTMAX_SHARES, output_scale=0.01)),
     ops.QNN_NORMALIZE: [
         *_rows(ops.QNN_NORMALIZE, input_scale=0.02, output_scale=0.03, epsilon=1e-5),

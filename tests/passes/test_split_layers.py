@@ -40,12 +40,30 @@ def _gates() -> Graph:
     return Graph((data,), (_slice(layer, 1, 0, 4), _slice(layer, 1, 4, 12)))
 
 
+def _heads(moved: int) -> Graph:
+    """Queries, keys and values as slices of features, the first `moved` of which become heads."""
+    rng, parts = np.random.default_rng(0), 3
+    data = graph_input("data", (ROWS, 7))
+    weight = rng.standard_normal((parts * HEADS * DEPTH, 7)).astype(np.float32)
+    layer = call(ops.DENSE, [data, constant(weight)], "qkv")
+    value = call(ops.BIAS_ADD, [layer, constant(rng.standard_normal(len(weight)).astype(np.float32))], "qkv")
+    value = call(ops.RESHAPE, [value], "apart", newshape=(1, ROWS, len(weight)))
+    found = []
+    for part in range(parts):
+        cut = _slice(value, 2, part * HEADS * DEPTH, (part + 1) * HEADS * DEPTH)
+        if part < moved:
+            apart = call(ops.RESHAPE, [cut], "heads", newshape=(1, ROWS, HEADS, DEPTH))
+            cut = call(ops.TRANSPOSE, [apart], "heads", axes=(0, 2, 1, 3))
+        found.append(cut)
+    return Graph((data,), tuple(found))
+
+
 def _layers(graph: Graph) -> list[Node]:
     return [node for node in graph.calls() if node.op == ops.DENSE]
 
 
-def test_queries_keys_and_values_are_a_layer_each():
-    graph = _attention([(0, 1), (1, 2), (2, 3)])
+@pytest.mark.parametrize("graph", [_attention([(0, 1), (1, 2), (2, 3)]), _heads(3)], ids=["moved before", "moved after"])
+def test_queries_keys_and_values_are_a_layer_each(graph):
     split = split_layers(graph)
     assert [node.shape for node in _layers(split)] == [(ROWS, HEADS * DEPTH)] * 3
     assert not any(node.op == ops.STRIDED_SLICE for node in split.calls())
@@ -62,8 +80,9 @@ def test_queries_keys_and_values_are_a_layer_each():
         _attention([(0, 1), (1, 3)], more_reads=True),
         _attention([(0, 1), (1, 2)], by_heads=True),
         _gates(),
+        _heads(2),
     ],
-    ids=["overlap", "one", "read whole", "not the outermost part", "not moved"],
+    ids=["overlap", "one", "read whole", "not the outermost part", "not moved", "not all moved"],
 )
 def test_other_slices_stay(graph):
     assert split_layers(graph) is graph

@@ -19,6 +19,7 @@ _TERMS = frozenset({ops.ADD, ops.SUBTRACT, ops.BIAS_ADD})
 _PASSES: tuple[tuple[str, str, tuple[Set[str], ...]], ...] = (
     ("vta.passes.folding.fold_constants", "fold_constants", ()),
     ("vta.passes.remove_no_ops", "remove_no_ops", ()),
+    ("vta.passes.folding.fold_softmax_moves", "fold_softmax_moves", ({ops.SOFTMAX}, {ops.TRANSPOSE})),
     ("vta.passes.safe_softmax", "remove_needless_guards", ({ops.SOFTMAX}, {ops.EQUAL}, {ops.WHERE})),
     ("vta.passes.folding.fold_unit_axes", "fold_unit_axes", (_RENAMING,)),
     ("vta.passes.folding.fold_flattened", "fold_flattened", ({ops.DENSE, ops.QNN_DENSE}, {ops.TRANSPOSE})),

@@ -26,7 +26,8 @@ _DENSE_AXIS = 1
 def split_layers(graph: Graph) -> Graph:
     """Split float32 dense layers that only slices of moved outputs read, apart from each other. Results do not change.
 
-    A layer whose channels are sliced as they are, such as the gates of a recurrent one, stays whole: VTA slices them for nothing.
+    A layer whose channels are sliced and stay as they are, such as the gates of a recurrent one, stays whole: VTA slices them for
+    nothing.
     """
     layers = [
         node for node in graph.calls() if node.op == ops.DENSE and node.dtype == "float32" and node.inputs[1].value is not None
@@ -85,7 +86,7 @@ def _parts(layer: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> di
         chain.append(users[chain[-1]][0])
     slices = users[chain[-1]]
     if (
-        not any(node.op == ops.TRANSPOSE for node in chain)
+        not (any(node.op == ops.TRANSPOSE for node in chain) or all(_is_moved(node, users) for node in slices))
         or chain[-1] in outputs
         or len(slices) < 2
         or any(node.op != ops.STRIDED_SLICE for node in slices)
@@ -95,6 +96,13 @@ def _parts(layer: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> di
     ranges = sorted((part.first, part.last) for part in found.values())
     apart = all(before[1] <= after[0] for before, after in pairwise(ranges))
     return found if apart and len(found) == len(slices) else {}
+
+
+def _is_moved(node: Node, users: dict[Node, list[Node]]) -> bool:
+    """Whether what a node gives is only read in another order, as heads are of queries, keys and values."""
+    while len(users[node]) == 1 and users[node][0].op in _RENAMING:
+        node = users[node][0]
+    return bool(users[node]) and all(user.op == ops.TRANSPOSE for user in users[node])
 
 
 def _goes_on(node: Node, source: Node) -> bool:

@@ -128,6 +128,14 @@ OTHERS = (
         "{skip_conv_layers=()} if it lies behind the first convolution. A softmax at the end costs little: leave it",
     ),
     Remedy(
+        "computed_mask",
+        "computes in float: what is added to its scores, or masks them, is no constant",
+        "A mask of padding, or a bias of places, that is an input of the network, or is computed from one.",
+        "export the network with the mask as a constant; or make a constant of the input of an ONNX model (`input_values` of "
+        "`load_model`; `--input-value` where it is one number). It is added on the accelerator then, where the config has the "
+        "requantize and table units (attention.md)",
+    ),
+    Remedy(
         "border_of_float",
         "border between float and integer values",
         "The values are converted where the quantised part begins and ends. Between layers, see why those beside it are in "

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vta.support.dataclass import dataclass
 from vta.testing.tflite_model import Tflite
 
-__all__ = ["Block", "Sizes", "onnx_block", "tflite_block"]
+__all__ = ["Block", "Sizes", "causal_mask", "distance_bias", "onnx_block", "tflite_block"]
 
 Array = NDArray[Any]
 
@@ -203,8 +203,27 @@ class _FloatBuilder:
         return self.apply("Mul", doubled, self.constant(np.float32(0.5)))
 
 
-def onnx_block(sizes: Sizes = _USUAL, *, seed: int = 0) -> bytes:
-    """A block of float operators, as PyTorch exports it: from ``x`` (1, tokens, features) to the same shape."""
+def causal_mask(tokens: int) -> Array:
+    """What a token that attends to those before it adds to its scores: shape (tokens, tokens), float32."""
+    at = np.arange(tokens)
+    return np.where(at > at[:, None], np.float32(-np.inf), np.float32(0))
+
+
+def distance_bias(tokens: int, heads: int) -> Array:
+    """What falls with the distance between tokens, faster in some heads (Press et al., "Train Short, Test Long", 2022).
+
+    Shape (heads, tokens, tokens), float32.
+    """
+    slopes = 2.0 ** (-8 * np.arange(1, heads + 1) / heads)
+    at = np.arange(tokens)
+    return np.asarray(-slopes[:, None, None] * abs(at - at[:, None]), np.float32)
+
+
+def onnx_block(sizes: Sizes = _USUAL, *, bias: Array | None = None, causal: bool = False, seed: int = 0) -> bytes:
+    """A block of float operators, as PyTorch exports it: from ``x`` (1, tokens, features) to the same shape.
+
+    `bias` is added to scores; where it is `causal`, those of tokens that come later are replaced by minus infinity.
+    """
     from onnx import TensorProto, helper
 
     make, features = _FloatBuilder(seed), sizes.features
@@ -213,6 +232,11 @@ def onnx_block(sizes: Sizes = _USUAL, *, seed: int = 0) -> bytes:
     orders = (0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)
     query, key, values = (make.heads(value, sizes, order) for value, order in zip(projected, orders, strict=True))
     scores = make.apply("Div", make.apply("MatMul", query, key), make.constant(np.float32(sizes.head**0.5)))
+    if bias is not None:
+        scores = make.apply("Add", scores, make.constant(bias))
+    if causal:
+        later = make.constant(np.isinf(causal_mask(sizes.tokens)))
+        scores = make.apply("Where", later, make.constant(np.float32(-np.inf)), scores)
     attended = make.apply("MatMul", make.apply("Softmax", scores, axis=-1), values)
     shape = make.constant(np.array([1, sizes.tokens, features]))
     joined = make.apply("Reshape", make.apply("Transpose", attended, perm=[0, 2, 1, 3]), shape)

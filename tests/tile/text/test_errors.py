@@ -44,7 +44,11 @@ def test_the_text_itself_is_read():
         ("%x : 1x1x8x8", "%x : 1x1x8", "2:15: found '1x1x8'; allowed: 4 sizes above 0: batch, channel blocks, rows and columns"),
         ("tensor %y", "tensor %x", "3:10: found '%x'; allowed: a name that no tensor has yet"),
         ("inputs %x", "inputs %z", "4:10: found '%z'; allowed: a tensor that is declared above"),
-        ("max_pool2d", "max_pool3d", "7:3: found 'max_pool3d'; allowed: 'gemm', 'max_pool2d', 'normalize', 'reduce_max', "),
+        (
+            "max_pool2d",
+            "max_pool3d",
+            "7:3: found 'max_pool3d'; allowed: 'gemm', 'masked_softmax_shares', 'masked_softmax_terms', ",
+        ),
         ("pool_size=2x2", "pool_size=2", "9:20: found '2'; allowed: 2 whole numbers"),
         ("strides=2x2", "stride=2x2", "9:24: found 'stride'; allowed: 'strides'"),
         ("shift=8", "shift=-8", "13:17: found '-8'; allowed: a whole number of at least 0"),

@@ -51,6 +51,12 @@ def transposed():
     return narrowed(call("nn.conv2d_transpose", [X, constant(ramp(16, 16, 4, 4).astype(np.int8))], "up", strides=(2, 2)), "up")
 
 
+def masked_shares():
+    later = np.where(np.arange(48) > np.arange(32)[:, None], -512, 0).astype(np.int16)
+    terms = call("qnn.softmax_terms", [IMAGE, constant(later)], "terms", input_scale=0.05, axis=3)
+    return call("qnn.softmax_shares", [terms], "shares", output_scale=0.01, axis=3)
+
+
 CASES = {
     "conv2d": layer,
     "depthwise": lambda: layer(groups=16),
@@ -76,13 +82,17 @@ CASES = {
     ),
     "transpose2d": lambda: call("nn.transpose2d", [layer(IMAGE, 32)], "turned", groups=2),
     "softmax_terms": lambda: call("qnn.softmax_terms", [IMAGE], "terms", input_scale=0.05, axis=3),
+    "masked_softmax_terms": lambda: call(
+        "qnn.softmax_terms", [IMAGE, constant(ramp(32, 48).astype(np.int16) * -9)], "terms", input_scale=0.05, axis=3
+    ),
+    "masked_softmax_shares": masked_shares,
     "softmax_shares": lambda: call("qnn.softmax_shares", [IMAGE], "shares", output_scale=0.01, axis=3),
     "normalize": lambda: call("qnn.normalize", [IMAGE], "norm", input_scale=0.02, output_scale=0.03, epsilon=1e-5, axis=3),
     "reduce_max": lambda: call("max", [X], "largest", axis=(2, 3)),
     "reduce_min": lambda: call("min", [X], "smallest", axis=(2, 3)),
 }
 
-ALONG_ROWS = ("softmax_terms", "softmax_shares", "normalize")
+ALONG_ROWS = ("softmax_terms", "masked_softmax_terms", "masked_softmax_shares", "softmax_shares", "normalize")
 OF_MATRICES = ("matmul2d", "transpose2d", *ALONG_ROWS)
 
 

@@ -41,6 +41,8 @@ def rows_are_images(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     shape, axis = anchor.shape, attrs_of(anchor, RowAttributes).axis
     if len(shape) != 4 or shape[2] != 1 or axis % len(shape) != 3:
         return Breach(anchor, f"axis {axis} of {anchor.type}")
+    if any(source.value is None for source in anchor.inputs[1:]):
+        return Breach(anchor, f"{anchor.inputs[1].name}, which is added and no constant")
     target = hw.capabilities
     units = target.requantize and target.table and target.multiply and hw.acc_bits == 32 and hw.batch == 1
     return None if units else Breach(anchor, hw.model)
@@ -92,6 +94,11 @@ class RowTemplate(Template):
         return 2
 
     @property
+    def _spare(self) -> int:
+        """Rows that hold what is stored for columns that are not computed; 0 where all are."""
+        return 0
+
+    @property
     def _arrays(self) -> int:
         """How many rows a block the statistics take."""
         raise NotImplementedError
@@ -108,9 +115,18 @@ class RowTemplate(Template):
         """Emit what is done to a tile, whose values are in input rows."""
         raise NotImplementedError
 
+    @property
+    def _hidden(self) -> int:
+        """What columns hold that are computed for no channel of a tile."""
+        return 0
+
+    def _visible(self, first: int, blocks: int) -> int:
+        """How many columns are computed for `blocks` blocks, from `first` on, counted over all samples."""
+        return self.source.width
+
     def _fits(self, tile: Size, copies: int, hw: HardwareConfig) -> bool:
         rows = self.tile_rows(tile)
-        left = hw.depth(MemoryType.ACC) - len(self._constants())
+        left = hw.depth(MemoryType.ACC) - len(self._constants()) - self._spare
         return copies * rows.inp <= hw.depth(MemoryType.INP) and copies * rows.acc <= left
 
     def _load_constants(self, stream: Stream) -> int:
@@ -124,38 +140,65 @@ class RowTemplate(Template):
         stream.load(MemoryType.ACC, first, Segment.CONSTANTS, stream.add_constant(values, MemoryType.ACC), len(values))
         return first
 
+    def _add_beside(self, stream: Stream) -> Sequence[int]:
+        """Add constants that lie beside values to those of the program; returns where each starts."""
+        return ()
+
+    def _load_beside(self, stream: Stream, beside: Sequence[int], first: int, blocks: int, width: int, inp: int) -> None:
+        """Load what lies beside `width` columns of `blocks` blocks, from `first` on, into input rows from `inp` on."""
+
     def emit(self, stream: Stream, addresses: Mapping[str, int]) -> None:
         """Emit the whole operator; `addresses` gives the arena element where each memory starts."""
         source, output = self.source, self.output
         tile_size = self.tile_size(stream.hw)
-        constants = self._load_constants(stream)
+        constants, beside = self._load_constants(stream), self._add_beside(stream)
         copies, rows = self.tile_copies(tile_size, stream.hw), self.tile_rows(tile_size)
+        spare = constants - self._spare
+        self._fill_spare(stream, spare)
         starts = [(batch, block) for batch in range(source.batch) for block in range(0, source.blocks, tile_size[0])]
         for number, (batch, block) in enumerate(starts):
             stream.tile, slot = number, number % copies
             blocks = min(tile_size[0], source.blocks - block)
-            box = Box(batch, block, 0, 0, blocks, 1, source.width)
+            first = batch * source.blocks + block
+            width = self._visible(first, blocks)
+            box = Box(batch, block, 0, 0, blocks, 1, width)
             stream.load_window(source, addresses[source.memory.name], box, slot * rows.inp)
-            program = RowProgram(stream, blocks, source.width, slot * rows.inp, slot * rows.acc, constants)
+            self._load_beside(stream, beside, first, blocks, width, slot * rows.inp + blocks * width)
+            # Where other tiles follow that may be larger, statistics lie behind the values of all.
+            behind = tile_size[0] if self._spare or source.batch > 1 else blocks
+            arrays = slot * rows.acc + behind * source.width
+            program = RowProgram(stream, blocks, width, slot * rows.inp, slot * rows.acc, arrays, constants)
             if number < copies:
                 # A tile that is requantized leaves zeros.
-                program.clear_values()
+                program.clear(program.values, arrays - program.values)
             self._compute(program)
             stream.store_tile(output, addresses[output.memory.name], box, program.values)
+            for hidden in range(width, source.width if self._spare else width, max(self._spare, 1)):
+                columns = min(self._spare, source.width - hidden)
+                for one in range(block, block + blocks):
+                    box = Box(batch, one, 0, hidden, 1, 1, columns)
+                    stream.store_tile(output, addresses[output.memory.name], box, spare)
+
+    def _fill_spare(self, stream: Stream, spare: int) -> None:
+        """Make rows of what is stored where nothing is computed."""
+        if not self._spare:
+            return
+        stream.gemm(single_uop(spare), inner=Loop(self._spare, 1, 0), reset=True)
+        # A reset leaves what is stored undefined.
+        stream.alu(AluOp.ADD, single_uop(spare, spare), inner=Loop(self._spare, 1, 1), imm=self._hidden)
 
 
 class RowProgram:
     """Emits steps on the values of a tile and on arrays of statistics, one row a block each."""
 
-    def __init__(self, stream: Stream, blocks: int, width: int, inp: int, acc: int, constants: int) -> None:
+    def __init__(self, stream: Stream, blocks: int, width: int, inp: int, acc: int, arrays: int, constants: int) -> None:
         self.stream = stream
         self.values = acc
         """The first row of the values."""
         self.blocks, self.rows = blocks, blocks * width
         """Blocks of channels, and rows of values."""
         self._width, self._inp, self._constants = width, inp, constants
-        self._next = acc + blocks * width
-        self._arrays = self._next
+        self._arrays = self._next = arrays
 
     def arrays(self, count: int) -> list[int]:
         """Room for `count` arrays one after another; the first row of each."""
@@ -182,9 +225,10 @@ class RowProgram:
         """Set the values to zero."""
         self.clear(self.values, self.rows)
 
-    def bring(self, identity: int = 0) -> None:
-        """Add what was loaded, times the factor of an identity, to the values."""
-        self.stream.gemm(single_uop(self.values, self._inp, identity), inner=Loop(self.rows, 1, 1), is_transfer=True)
+    def bring(self, identity: int = 0, beside: int = 0) -> None:
+        """Add what was loaded, times the factor of an identity, to the values: these, or one of the constants beside them."""
+        inp = self._inp + beside * self.rows
+        self.stream.gemm(single_uop(self.values, inp, identity), inner=Loop(self.rows, 1, 1), is_transfer=True)
 
     def add_up(self, array: int) -> None:
         """Add the sums of what was loaded to an array."""

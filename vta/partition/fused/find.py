@@ -92,7 +92,8 @@ def _continues(user: Node) -> bool:
 def _fused_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> FusedOperator | Reason:
     """Walk back from `end` to the anchor; returns the fused operator, or why there is none."""
     if end.dtype == "int8" and (is_int8_operator(end.op) or adds_channels(end)):
-        return FusedOperator(end, end, (), (end,), tuple(dict.fromkeys(end.inputs)))
+        read = dict.fromkeys(source for source in end.inputs if source.dtype == "int8")
+        return FusedOperator(end, end, (), (end,), tuple(read))
     steps: list[Node] = []
     node = unwrapped(end.inputs[0]) if end.op == ops.CAST else end
     inside = [end]

@@ -14,6 +14,7 @@ __all__ = ["reason_on_target", "reason_outside"]
 _PRODUCTS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE)
 _OF_CONSTANTS = (ops.MULTIPLY, ops.DIVIDE, ops.SUBTRACT)
 """Operators on two values that become integer steps only where one of them is constant."""
+_MASKING = (ops.ADD, ops.SUBTRACT, ops.WHERE)
 _RULES = {ops.WINDOWS: "windows", ops.QNN_LOOKUP: "tables", ops.QNN_SOFTMAX: "softmax"}
 """What keeps operators without a template on the host, where there is more to say than that."""
 _MULTIPLYING = (ops.QNN_HARD_SWISH, ops.QNN_LEAKY_RELU)
@@ -31,6 +32,8 @@ def reason_outside(node: Node) -> Reason:
     if node.dtype.startswith("float") and node.op in _PRODUCTS:
         text = "left in float by the quantiser, as the first convolution is where int8 costs much there"
         return Reason("left_in_float", text, node, advice="quantize every convolution, the first too")
+    if node.op == ops.SOFTMAX and _adds_a_mask(node.inputs[0], node.shape):
+        return Reason("computed_mask", "computes in float: what is added to its scores, or masks them, is no constant", node)
     if node.dtype.startswith("float") or any(source.dtype.startswith("float") for source in node.inputs):
         return Reason("computes_in_float", "computes in float", node, _without_template(node))
     if node.dtype == "int32":
@@ -47,6 +50,12 @@ def reason_on_target(reason: Reason, hw: HardwareConfig) -> Reason:
     if hw.capabilities.multiply or hw.acc_bits != 32:
         return reason
     return Reason("activation_multiplies", f"The target's ALU has no MUL, which {node.op} takes", node)
+
+
+def _adds_a_mask(node: Node, shape: tuple[int, ...]) -> bool:
+    """Whether scores of a shape are made of others and of something that varies, too, and is broadcast to them."""
+    varying = [source for source in node.inputs if source.op != ops.CONSTANT]
+    return node.op in _MASKING and len(varying) > 1 and any(source.shape != shape for source in varying)
 
 
 def _without_template(node: Node) -> str:

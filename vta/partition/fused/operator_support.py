@@ -44,8 +44,8 @@ _SENTENCES = {
     ops.QNN_HARD_SWISH: "with 32-bit accumulators, where the target has MUL",
     ops.QNN_LOOKUP: "tables of one or two straight pieces, 32-bit accumulators; any table where the config has the table unit",
     ops.NORMALIZE: "after quantisation, as qnn.normalize",
-    ops.SOFTMAX: "along the last axis between products of two tensors, after quantisation, where the config has the requantize "
-    "and table units",
+    ops.SOFTMAX: "along the last axis between products of two tensors, also of their sums with constants, after quantisation, "
+    "where the config has the requantize and table units",
     ops.RESCALE: "where the config has the requantize unit, by constants; with a table, where it has the table unit",
     ops.LEFT_SHIFT: "on int32 as a step of a fused operator, by constants",
     ops.RIGHT_SHIFT: "on int32 as a step of a fused operator, by constants",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from math import prod
+from math import lcm, prod
 from typing import Any
 
 import numpy as np
@@ -211,13 +211,25 @@ class _Rewriter:
 
     def _along_columns(self, node: Node) -> PlacedValue | None:
         """What goes along the last axis, where that lies as columns."""
-        (source,) = node.inputs
+        source, *added = node.inputs
         held, attrs = self._values[source], attrs_of(node, RowAttributes)
         along = held.move.is_reshape and held.on_device and held.base.shape[2:] == (1, node.shape[-1])
-        if not along or attrs.axis not in (-1, len(node.shape) - 1):
+        if not along or attrs.axis not in (-1, len(node.shape) - 1) or any(each.value is None for each in added):
             return None
-        made = replace(node, inputs=(held.base,), attrs=replace(attrs, axis=3), type=held.base.type)
+        if held.cut is not None:
+            added = [self._widened_rows(each, held.cut) for each in added]
+        made = replace(node, inputs=(held.base, *added), attrs=replace(attrs, axis=3), type=held.base.type)
         return replace(held, base=made)
+
+    @staticmethod
+    def _widened_rows(added: Node, cut: Cut) -> Node:
+        """What is added to rows, which are channels, with zeros for those that do not count."""
+        assert added.value is not None
+        period, columns = lcm(len(added.value), cut.channels), added.value.shape[1]
+        groups = np.tile(added.value, (period // len(added.value), 1)).reshape(-1, cut.channels, columns)
+        wide = np.zeros((len(groups), cut.stored, columns), added.value.dtype)
+        wide[:, : cut.channels] = groups
+        return constant(wide.reshape(-1, columns), added.name)
 
     def _normalize(self, node: Node) -> PlacedValue | None:
         """Rows of features as channels while they are normalised, and as columns again after that."""

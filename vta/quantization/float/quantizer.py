@@ -19,12 +19,13 @@ from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibration.calibrate import ChannelMeans, Progress, batches_of, calibrate
 from vta.quantization.float.calibration.input_moments import PatchMoments
 from vta.quantization.float.one_thread import on_one_thread
+from vta.quantization.float.plan.masks import ranges_with_masks
 from vta.quantization.float.plan.quant_groups import (
     WEIGHTED_OPS,
     Plan,
     make_plan,
 )
-from vta.quantization.float.plan.rows import longest_row, with_norms
+from vta.quantization.float.plan.rows import longest_rows, with_norms
 from vta.quantization.float.rewriter import AVERAGES, PRODUCT_BITS, Rewriter
 from vta.quantization.float.scale_groups import ScaleGroups
 from vta.quantization.float.unsigned import unsigned_values
@@ -68,7 +69,7 @@ def _quantized(
         make_plan,
         multiplies=hw.capabilities.multiply and hw.acc_bits >= PRODUCT_BITS,
         multiplies_matrices=hw.batch == 1 and hw.acc_bits >= PRODUCT_BITS,
-        longest_row=longest_row(hw),
+        longest_rows=longest_rows(hw),
     )
     plan = planned(graph, config)
     observed = [node for node in graph.nodes() if node.op != ops.CONSTANT and _observed(node, plan)]
@@ -87,6 +88,7 @@ def _quantized(
             _check_weighted(plan, unbounded)
             plan = planned(graph, config, unbounded)
             unsigned &= unsigned_values(graph, plan)
+    ranges = ranges_with_masks(ranges, plan.softmaxes)
     groups = ScaleGroups(graph, plan, ranges, config.scales, unsigned)
     met = moments.values()
     with FactorsAhead(met.values() if config.rounding == "compensated" else ()) as factors:

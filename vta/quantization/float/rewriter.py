@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.arithmetic.fixed_point import MAX_TENSOR_MULTIPLIER
-from vta.ir.graph import Graph, Node, attrs_of, call
+from vta.ir.graph import Graph, Node, attrs_of, call, constant
 from vta.ir.ops.nn.conv import Conv2DTransposeAttributes, transposed_weight
 from vta.ir.ops.nn.pool import AvgPool2DAttributes
 from vta.ir.ops.quantized.activation import SWISH_LIMIT
@@ -330,7 +330,7 @@ class Rewriter:
             return node in self.plan.integer_use and self._normalize(node)
         # What joins a state to new values has its scale, so that the state can be kept in int8.
         joins_state = node.op == ops.CONCATENATE and not self.held.isdisjoint(node.inputs)
-        if not joins_state and not any(source in self.integer for source in node.inputs):
+        if not joins_state and node not in self.plan.softmaxes and not any(source in self.integer for source in node.inputs):
             return False
         for joins, of in (
             (node.op == ops.CONCATENATE, self._concatenate),
@@ -360,10 +360,17 @@ class Rewriter:
 
     def _softmax(self, node: Node) -> bool:
         """A softmax of what a product of two tensors gives."""
-        source = self.integer[node.inputs[0]]
+        masked = self.plan.softmaxes[node]
+        source = self.integer[masked.scores]
         scale = self.scale_groups.settle(node, max(self.scale_groups.finest(node), _FINEST_SHARE))
-        roots = call(ops.QNN_SOFTMAX_TERMS, [source.node], node.name, input_scale=source.scale)
-        self.integer[node] = Levels(call(ops.QNN_SOFTMAX_SHARES, [roots], node.name, output_scale=scale), scale)
+        read = [source.node]
+        if masked.planes:
+            read.append(constant(masked.levels(source.scale), node.name))
+        roots = call(ops.QNN_SOFTMAX_TERMS, read, node.name, input_scale=source.scale)
+        shares = call(ops.QNN_SOFTMAX_SHARES, [roots], node.name, output_scale=scale)
+        if shares.shape != node.shape:
+            shares = call(ops.RESHAPE, [shares], node.name, newshape=node.shape)
+        self.integer[node] = Levels(shares, scale)
         return True
 
     def _normalize(self, node: Node) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vta.tile.gemm_term import GemmTerm
 from vta.tile.operator import TileOperator
+from vta.tile.single_source import SingleSourceOperator
 
 if TYPE_CHECKING:
     from typing import Self
@@ -59,4 +60,6 @@ def constants_of(operators: Sequence[TileOperator]) -> dict[str, NDArray[Any]]:
     gemms = [gemm for operator in operators if (gemm := operator.scheduled) is not None]
     arrays: list[NDArray[Any]] = [term.weights for gemm in gemms for term in gemm.terms]
     arrays += [values for gemm in gemms for values in gemm.constants]
+    single = (operator for operator in operators if isinstance(operator, SingleSourceOperator))
+    arrays += [values for operator in single for values in operator.constants.values()]
     return {digest_of(values): values for values in arrays}

@@ -5,7 +5,7 @@
       inputs %NAME ...
       outputs %NAME ...
       gemm KIND "NAME" [macs=N] { GEMM }
-      KIND "NAME" [macs=N] { read %NAME  [with ATTRIBUTE=VALUE ...]  store %NAME }
+      KIND "NAME" [macs=N] { read %NAME  [with ATTRIBUTE=VALUE ...]  [CONSTANT ARRAY ...]  store %NAME }
     }
     GEMM:   [init ARRAY]  DIGIT ...  STEP ...  store %NAME  [padding %NAME top=N left=N value=N]  [schedule FIELD=N ...]
     DIGIT:  digit [shift=N] { dot %NAME ARRAY [by %NAME] [diagonal] [strides=NxN] ...  ... }
@@ -42,6 +42,7 @@ _OPS = {op.name.lower(): op for op in AluOp}
 _DTYPES: dict[str, type[np.int8] | type[np.int64]] = {"i8": np.int8, "i64": np.int64}
 _LEAST: dict[str, int | None] = {"padding": None, "strides": 0}
 _MOST_DIMS = 6
+_PLANES_DIMS = 4
 _DEEPEST = 64
 """Branches within branches."""
 
@@ -127,11 +128,16 @@ class _Parser:
         for attribute, count in types.items():
             values = self._numbers_of(attribute, count)
             attributes[attribute] = values if count > 1 else values[0]
+        constants = dict[str, NDArray[Any]]()
+        for constant in of.constant_names():
+            self._tokens.take_text(constant)
+            dtype = of.constant_types()[constant]
+            constants[constant] = self._array(dtype, (_PLANES_DIMS if dtype == "i8" else 1,))
         self._tokens.take_text("store")
         output = self._known()
         self._tokens.take_text("}")
         make = cast(Callable[..., TileOperator], of)
-        return make(name=name, kind=kind, source=source, output=output, macs=macs, **attributes)
+        return make(name=name, kind=kind, source=source, output=output, macs=macs, **attributes, **constants)
 
     def _gemm(self, kind: str, name: str, macs: int) -> tuple[GemmOperator, dict[str, int] | None]:
         self._tokens.take_text("{")

@@ -84,6 +84,8 @@ def _single_source(operator: TileOperator) -> Iterator[str]:
     yield f"read {_name(operator.source)}"
     if operator.attributes:
         yield f"with {_options(operator.attributes)}"
+    for name, values in operator.constants.items():
+        yield f"{name} {_array(values)}"
     yield f"store {_name(operator.output)}"
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vta.errors import GraphError
-from vta.ir.graph import Graph, call, graph_input
+from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 
 
@@ -15,9 +15,10 @@ def run(graph_of, values):
     return evaluate(Graph((x,), (graph_of(x),)), {"x": values})[0]
 
 
-def softmax(values, input_scale, output_scale):
+def softmax(values, input_scale, output_scale, added=None):
     def graph_of(x):
-        terms = call("qnn.softmax_terms", [x], "terms", input_scale=input_scale)
+        rows = [x] if added is None else [x, constant(added)]
+        terms = call("qnn.softmax_terms", rows, "terms", input_scale=input_scale)
         return call("qnn.softmax_shares", [terms], "shares", output_scale=output_scale)
 
     return run(graph_of, values)
@@ -36,6 +37,53 @@ def test_a_softmax_is_within_two_levels(count, scale, spread, seed):
     wanted = real_softmax(values * scale)
     output_scale = max(wanted.max() / 127, 2.0**-15)
     assert np.abs(softmax(values, scale, output_scale) - wanted / output_scale).max() < 2
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(1, 300),
+    st.sampled_from([1, 2, 4, 8]),
+    st.booleans(),
+    st.floats(0.05, 0.3),
+    st.floats(1, 60),
+    st.integers(0, 1000),
+)
+def test_what_a_mask_takes_away_is_zero_and_the_rest_within_two_levels(count, period, biased, scale, spread, seed):
+    rng = np.random.default_rng(seed)
+    values = np.clip(rng.standard_normal((8, count)) * spread, -127, 127).astype(np.int8)
+    added = rng.integers(-200, 200, (period, count)) * biased
+    gone = rng.random((period, count)) < 0.5
+    gone[:, rng.integers(count)] = False
+    masked = np.where(gone, -1000, added).astype(np.int16)
+    whole = np.where(np.tile(gone, (8 // period, 1)), -np.inf, values * scale + np.tile(added, (8 // period, 1)) * scale)
+    wanted = real_softmax(whole)
+    output_scale = max(wanted.max() / 127, 2.0**-15)
+    got = softmax(values, scale, output_scale, masked)
+    assert (got[np.isinf(whole)] == 0).all()
+    assert np.abs(got - wanted / output_scale).max() < 2
+
+
+def test_a_row_that_has_nothing_left_is_that_of_its_values():
+    """A number that is added to a whole row changes nothing; what else a network means by it is for its importer to know."""
+    values = np.random.default_rng(0).integers(-60, 60, (4, 20)).astype(np.int8)
+    added = np.full((1, 20), -512, np.int16)
+    np.testing.assert_array_equal(softmax(values, 0.05, 0.01, added), softmax(values, 0.05, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "axis", "said"),
+    [
+        ((4, 6), "int16", 1, "last axis, got axis 1"),
+        ((4, 6), "int8", 2, "int16"),
+        ((5, 6), "int16", 2, r"shape \(a divisor of 12, 6\), got \(5, 6\)"),
+        ((12, 5), "int16", 2, r"got \(12, 5\)"),
+        ((1, 4, 6), "int16", 2, r"got \(1, 4, 6\)"),
+    ],
+)
+def test_what_cannot_be_added_to_rows(shape, dtype, axis, said):
+    x = graph_input("x", (3, 4, 6), "int8")
+    with pytest.raises(GraphError, match=said):
+        call("qnn.softmax_terms", [x, constant(np.zeros(shape, dtype))], "x", input_scale=0.1, axis=axis)
 
 
 def test_equal_values_have_equal_shares():

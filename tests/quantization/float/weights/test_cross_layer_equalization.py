@@ -185,3 +185,52 @@ def test_what_two_heads_read_gets_even():
         got = evaluate(quantize(graph, data, config, BASELINE), one)
         noise[which] = max(float(np.abs(a - b).mean() / np.abs(a).mean()) for a, b in zip(want, got, strict=True))
     assert noise["depthwise"] < noise["none"] / 3
+
+
+def spectral(axis=1, second="nn.conv2d", alike=False, inside=False):
+    """What a host computes of an input, joined with its logarithm, and two layers that read both."""
+    rng = np.random.default_rng(0)
+    data = graph_input("data", (1, 4, 1, 12))
+    power = call("tanh" if alike else "exp", [data], "power")
+    if inside:
+        power = call("nn.conv2d", [power, constant(rng.standard_normal((4, 4, 1, 1)).astype(np.float32))], "layer")
+    parts = [power, power if alike else call("multiply", [data, constant(np.float32(0.05))], "log")]
+    value = call("concatenate", parts, "joined", axis=axis)
+    flat = call("reshape", [value], "flat", newshape=(*value.shape[:2], *value.shape[:1:-1]))
+    channels = value.shape[1]
+    weight = rng.standard_normal((channels, 1, 3, 1)).astype(np.float32)
+    first = call("nn.conv2d", [flat, constant(weight)], "depthwise", groups=channels)
+    weight = rng.standard_normal((5, channels, 1, 1)).astype(np.float32)
+    other = call(second, [value, constant(weight)], "plain") if second == "nn.conv2d" else call(second, [value], "plain")
+    return Graph((data,), (first, other))
+
+
+MEASURED = QuantizeConfig(skip_conv_layers=())
+TONES = {"data": np.random.default_rng(1).standard_normal((40, 4, 1, 12)).astype(np.float32)}
+
+
+def test_channels_that_the_host_joins_are_evened_out_there():
+    """The function stays, and small values beside large ones are no longer lost."""
+    graph = spectral()
+    even = equalized(graph, TONES, MEASURED)
+    one = {"data": TONES["data"][:1]}
+    for want, got in zip(evaluate(graph, one), evaluate(even, one), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-3)
+    factors = [node for node in even.calls() if node.op == "multiply" and node.name == "joined"]
+    assert [node.inputs[1].shape for node in factors] == [(1, 8, 1, 1)]
+    noise = []
+    for equalize_ in ("none", "measured"):
+        quantised = quantize(graph, TONES, QuantizeConfig(skip_conv_layers=(), equalize=equalize_), BASELINE)
+        small = [evaluate(each, one)[0][:, 4:] for each in (graph, quantised)]
+        noise.append(((small[1] - small[0]) ** 2).mean())
+    assert noise[1] < noise[0] / 30
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [spectral(axis=3), spectral(second="nn.relu"), spectral(alike=True), spectral(inside=True)],
+    ids=["other axis", "other readers", "ranges alike", "of a quantised layer"],
+)
+def test_other_joins_are_left_alone(graph):
+    even = equalized(graph, TONES, MEASURED)
+    assert not [node for node in even.calls() if node.op == "multiply" and node.name == "joined"]

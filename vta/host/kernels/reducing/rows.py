@@ -9,7 +9,7 @@ from vta.host.kernels.reducing.reductions import reduced
 from vta.host.kernels.reducing.softmaxes import along, read_stage, stored, whole_stage
 from vta.host.kernels.values import Coordinate, Point, Value
 from vta.host.loop.compute import Stage
-from vta.host.loop.expression import Expr, binary, cast, const, select, unary
+from vta.host.loop.expression import Expr, binary, cast, const, index, select, unary
 from vta.host.loop.steps import Step
 from vta.ir.arithmetic.rows import MEAN_BITS, ONE, Factor, Reciprocal, Root, Squares
 from vta.ir.graph import Node, attrs_of
@@ -30,12 +30,15 @@ _LARGEST_DIFFERENCE = 255
 
 def softmax_terms(node: Node, site: Site) -> PlainAnchor:
     """`qnn.softmax_terms`."""
-    data, axis = site.value(0), _axis(node)
+    masks, axis = len(node.inputs) > 1, _axis(node)
+    data = _with_added(site.value(0), site.value(1)) if masks else site.value(0)
     largest = reduced("largest", data, [axis], "max", site.lanes)
-    table = site.make_constant(roots_table(attrs_of(node, TermsAttributes).rate))
+    table = site.make_constant(roots_table(attrs_of(node, TermsAttributes).rate, masks))
 
     def at(point: Point) -> Expr:
         apart = binary("sub", cast(data.at(point), "int64"), cast(along(largest.value, axis, point), "int64"))
+        if masks:
+            apart = binary("max", apart, int64(-_LARGEST_DIFFERENCE))
         return table.at((Coordinate(binary("add", apart, int64(_LARGEST_DIFFERENCE))),))
 
     return PlainAnchor(tuple(largest.stages), Value(node.shape, "int8", at), tuple(largest.steps))
@@ -120,6 +123,19 @@ def normalize(node: Node, site: Site) -> PlainAnchor:
     return PlainAnchor(
         (*kept, *before, *stages), Value(node.shape, "int8", at), (*steps, *(step for each in sums for step in each.steps))
     )
+
+
+def _with_added(data: Value, added: Value) -> Value:
+    """Rows of `data`, to which those of `added` are added one after the other, again and again; int32."""
+
+    def at(point: Point) -> Expr:
+        row: Expr = index(0)
+        for place, size in zip(point[:-1], data.shape[:-1], strict=True):
+            row = binary("add", binary("mul", row, index(size)), place.whole)
+        row = binary("mod", row, index(added.shape[0]))
+        return binary("add", cast(data.at(point), "int32"), cast(added.at((Coordinate(row), point[-1])), "int32"))
+
+    return Value(data.shape, "int32", at)
 
 
 def _axis(node: Node) -> int:

@@ -63,10 +63,16 @@ class TermsAttributes(RowAttributes):
         return max(1, min(round(self.input_scale / (2 * math.log(2)) * (1 << _RATE_BITS)), (1 << 31) - 1))
 
 
-def roots_table(rate: int) -> Array:
-    """``255 * 2^(-d * rate / 2^24)``, less 128, for differences d from 255 down to 0: shape (256,), int8."""
+def roots_table(rate: int, masks: bool = False) -> Array:
+    """``255 * 2^(-d * rate / 2^24)``, less 128, for differences d from 255 down to 0: shape (256,), int8.
+
+    With `masks` the first, of 255, is that of zero: so far below the largest value is what a mask takes away.
+    """
     exponents = -np.arange(_DIFFERENCES - 1, -1, -1) * (rate / (1 << _RATE_BITS))
-    return np.asarray(np.floor(LARGEST_ROOT * np.exp2(exponents) + 0.5) - ROOT_OFFSET).astype(np.int8)
+    roots = np.floor(LARGEST_ROOT * np.exp2(exponents) + 0.5)
+    if masks:
+        roots[0] = 0
+    return np.asarray(roots - ROOT_OFFSET).astype(np.int8)
 
 
 def _infer(attrs: Any, types: Sequence[TensorType]) -> TensorType:
@@ -77,11 +83,32 @@ def _infer(attrs: Any, types: Sequence[TensorType]) -> TensorType:
     return data
 
 
-@operator(ops.QNN_SOFTMAX_TERMS, 1, _infer, TermsAttributes)
-def _terms(attrs: TermsAttributes, data: Array) -> Array:
-    """Roots of the exponentials of differences from the largest value along `axis`, from 0 to 255, less 128."""
-    difference = data.astype(np.int64) - data.max(axis=attrs.axis, keepdims=True)
-    return np.asarray(roots_table(attrs.rate)[difference + _DIFFERENCES - 1])
+def _infer_terms(attrs: TermsAttributes, types: Sequence[TensorType]) -> TensorType:
+    data = types[0]
+    result = _infer(attrs, types[:1])
+    if len(types) > 1:
+        rows, last = math.prod(data.shape[:-1]), len(data.shape) - 1
+        require_dtype(types[1], ("int16",))
+        require(attrs.axis in (-1, last), f"what is added to rows takes the last axis, got axis {attrs.axis}")
+        fits = len(types[1].shape) == 2 and types[1].shape[1] == data.shape[-1] and rows % max(types[1].shape[0], 1) == 0
+        wanted = f"a divisor of {rows}, {data.shape[-1]}"
+        require(fits and types[1].shape[0] > 0, f"what is added to rows must have shape ({wanted}), got {types[1].shape}")
+    return result
+
+
+@operator(ops.QNN_SOFTMAX_TERMS, (1, 2), _infer_terms, TermsAttributes)
+def _terms(attrs: TermsAttributes, data: Array, added: Array | None = None) -> Array:
+    """Roots of the exponentials of differences from the largest value along `axis`, from 0 to 255, less 128.
+
+    With `added`, shape (period, n) and int16: row i of n values is first added to row ``i % period`` of it, and what is then 255
+    below the largest value, or more, has the root 0.
+    """
+    if added is None:
+        difference = data.astype(np.int64) - data.max(axis=attrs.axis, keepdims=True)
+        return np.asarray(roots_table(attrs.rate)[difference + _DIFFERENCES - 1])
+    values = data.reshape(-1, *added.shape).astype(np.int64) + added
+    difference = np.maximum(values - values.max(axis=-1, keepdims=True), 1 - _DIFFERENCES)
+    return np.asarray(roots_table(attrs.rate, masks=True)[difference + _DIFFERENCES - 1]).reshape(data.shape)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ from vta.ir.ops.nn.norm import AxisAttributes
 from vta.ir.state import state_nodes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.plan.functions import Function, functions_of
+from vta.quantization.float.plan.masks import MaskedScores, masked_scores
 from vta.quantization.float.plan.rows import is_row_softmax
 from vta.support.dataclass import dataclass
 
@@ -111,8 +112,8 @@ class Plan:
     """Functions of one value, by their results."""
     products: frozenset[Node]
     """Products of two tensors, of one shape or one of them a value for each channel, that integer steps can compute."""
-    softmaxes: frozenset[Node] = frozenset()
-    """Softmaxes between products of two tensors, along the last axis."""
+    softmaxes: dict[Node, MaskedScores]
+    """Softmaxes between products of two tensors, along the last axis, and what they are of."""
 
     @cached_property
     def inside(self) -> frozenset[Node]:
@@ -127,12 +128,12 @@ def make_plan(
     *,
     multiplies: bool = False,
     multiplies_matrices: bool = False,
-    longest_row: int = 0,
+    longest_rows: Sequence[int] = (),
 ) -> Plan:
     """Group the nodes of a canonical float graph: each in at most one group, weighted ones taking precedence over additions.
 
     Nodes among `kept` stay in float. `multiplies`: products of two tensors can be integer, too; `multiplies_matrices`: those of
-    matrices. `longest_row`: how many values a softmax can be of.
+    matrices. `longest_rows`: how many values a softmax can be of, by the bytes that what is added to each takes.
     """
     finder = _Finder(graph, config, kept)
     finder.grow_all(finder.is_weighted)
@@ -146,8 +147,8 @@ def make_plan(
     groups = {group.result: group for group in finder.groups}
     partial = {group.before_addition for group in finder.groups if group.addition is not None}
     partial |= {group.before_activation for group in finder.groups if group.rectifies}
-    softmaxes = frozenset(node for node in graph.calls() if finder.is_softmax(node, longest_row))
-    used = _integer_use(graph, finder, functions, products | softmaxes)
+    softmaxes = finder.softmaxes(longest_rows)
+    used = _integer_use(graph, finder, functions, products | softmaxes.keys(), softmaxes.values())
     return Plan(groups, frozenset(finder.members), frozenset(partial | groups.keys()), used, functions, products, softmaxes)
 
 
@@ -226,13 +227,17 @@ class _Finder:
         alike = all(source.value is None and source not in self.kept and source.shape in shapes for source in node.inputs)
         return alike and any(source.shape == node.shape for source in node.inputs)
 
-    def is_softmax(self, node: Node, longest: int) -> bool:
-        """Whether a node is a softmax of what a product of two tensors gives, which another one reads."""
-        if self.is_kept(node) or not is_row_softmax(node, longest):
-            return False
+    def softmaxes(self, longest: Sequence[int]) -> dict[Node, MaskedScores]:
+        """The softmaxes of what products of two tensors give, and constants are added to, which other products read."""
         products = [group for group in self.groups if group.anchor.op == ops.MATMUL]
-        made = any(group.result is node.inputs[0] for group in products)
-        return made and any(node in group.anchor.inputs for group in products)
+        results, read = {group.result for group in products}, {node for group in products for node in group.anchor.inputs}
+        found = dict[Node, MaskedScores]()
+        for node in self.nodes if longest else ():
+            if node in read and not self.is_kept(node) and is_row_softmax(node, longest[0]):
+                scores = masked_scores(node.inputs[0], results.__contains__, self.is_kept)
+                if scores is not None and node.shape[-1] <= longest[scores.planes]:
+                    found[node] = scores
+        return found
 
     def _tensors(self, node: Node) -> bool:
         sources = node.inputs
@@ -302,12 +307,19 @@ def slopes_of(node: Node) -> float | tuple[float, ...] | None:
     return float(slopes[0]) if (slopes == slopes[0]).all() else tuple(float(slope) for slope in slopes)
 
 
-def _integer_use(graph: Graph, finder: _Finder, functions: dict[Node, Function], products: Collection[Node]) -> frozenset[Node]:
+def _integer_use(
+    graph: Graph,
+    finder: _Finder,
+    functions: dict[Node, Function],
+    products: Collection[Node],
+    softmaxes: Collection[MaskedScores],
+) -> frozenset[Node]:
     """Those of the graph, and the next values of states that are read so."""
-    used = _read_as_integers(graph, finder, functions, products, frozenset())
+    scores = frozenset(of.scores for of in softmaxes)
+    used = _read_as_integers(graph, finder, functions, products, scores)
     while added := {after for held, after in state_nodes(graph) if held in used} - used - finder.kept:
         used = _read_as_integers(graph, finder, functions, products, used | added)
-    return used
+    return used - frozenset(node for of in softmaxes for node in of.between)
 
 
 def _read_as_integers(

@@ -10,19 +10,28 @@ from vta.ir.ops.nn.norm import SoftmaxAttributes
 from vta.ir.ops.quantized.rows import LONGEST_ROW
 from vta.passes.folding.fold_norms import fold_norms
 from vta.quantization.config import QuantizeConfig
+from vta.quantization.float.plan.masks import MOST_PLANES
 
-__all__ = ["is_row_softmax", "longest_row", "with_norms"]
+__all__ = ["is_row_softmax", "longest_row", "longest_rows", "with_norms"]
 
 _STATISTICS = 48
 """Rows of the accumulator that are kept for statistics and constants of one block: more than any template takes."""
+_STORED_BESIDE = 64
+"""Rows of what is stored where a mask leaves nothing."""
 
 
-def longest_row(hw: HardwareConfig) -> int:
-    """The most values along an axis that a target normalises: 0 where it does not."""
+def longest_row(hw: HardwareConfig, beside: int = 0) -> int:
+    """The most values along an axis that a target normalises, with so many bytes beside each: 0 where it does not."""
     target = hw.capabilities
     if hw.batch != 1 or hw.acc_bits != 32 or not (target.requantize and target.table and target.multiply):
         return 0
-    return min(LONGEST_ROW, hw.depth(MemoryType.INP), hw.depth(MemoryType.ACC) - _STATISTICS)
+    statistics = _STATISTICS + (_STORED_BESIDE if beside else 0)
+    return min(LONGEST_ROW, hw.depth(MemoryType.INP) // (1 + beside), hw.depth(MemoryType.ACC) - statistics)
+
+
+def longest_rows(hw: HardwareConfig) -> tuple[int, ...]:
+    """The most values that a softmax can be of, by how many bytes what is added to each takes."""
+    return tuple(longest_row(hw, beside) for beside in range(1 + MOST_PLANES))
 
 
 def with_norms(graph: Graph, config: QuantizeConfig, hw: HardwareConfig) -> Graph:

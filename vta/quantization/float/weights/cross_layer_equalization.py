@@ -5,13 +5,16 @@ with an upper bound does not, beyond it: factors are such that no channel gets t
 "Data-Free Quantization Through Weight Equalization and Bias Correction", 2019 (section 4.1); here the range of a channel is that
 of its activation on calibration data, because weights have a scale for each output channel anyway.
 
+A value that the host computes in float is multiplied there, for nothing beside what the host does anyway. What it joins may be of
+different kinds, such as a spectrum and its logarithm, and would be rounded to one scale.
+
 Of few samples that says little: the next one may well have more in a channel, which is then cut off. So ranges are drawn towards
 that of all channels, as if some samples more had been seen of which nothing is known but that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +25,8 @@ from vta.ir.graph import Graph, Node, attrs_of, call, constant
 from vta.ir.interpreter import evaluate
 from vta.ir.ops.nn.activation import ClipAttributes
 from vta.ir.ops.nn.conv import Conv2DAttributes
-from vta.quantization.float.plan.quant_groups import Plan, QuantGroup
+from vta.ir.ops.shape import ConcatenateAttributes
+from vta.quantization.float.plan.quant_groups import WEIGHTED_OPS, Plan, QuantGroup
 from vta.support.dataclass import dataclass
 
 __all__ = ["equalize", "evens_out", "is_depthwise"]
@@ -33,6 +37,8 @@ _COMMUTES = frozenset({ops.RELU, ops.LEAKY_RELU, ops.MAX_POOL2D, ops.AVG_POOL2D,
 """Operators that may stand between two layers: scaling a channel before them or after them is the same."""
 
 _LARGEST_FACTOR = 16.0
+_WORTH_A_PRODUCT = 0.5
+"""Where no channel would gain a bit the host is not asked to multiply."""
 _UNSEEN_SAMPLES = 4
 """So many count for the range of all channels. Of 0, 1, 2 and 4 this was, with 2 to 32 samples of networks with depthwise layers,
 the least noisy on others; than 0 it was less noisy by up to 19 dB."""
@@ -55,12 +61,19 @@ def equalize(
     groups there are with those that stay in float as well. A pair of which one layer is in float counts too: what lies between
     them is rounded.
     """
-    pairs = _pairs_between(graph, plan, which, whole)
-    if not pairs:
+    pairs, joined = _pairs_between(graph, plan, which, whole), _joined_in_float(graph, plan, which)
+    if not pairs and not joined:
         return graph
-    ranges = _channel_ranges(graph, [pair.first.result for pair in pairs], batches)
+    ranges = _channel_ranges(graph, [*(pair.first.result for pair in pairs), *joined], batches)
     divide: dict[Node, Array] = {}
     multiply: dict[Node, Array] = {}
+    behind = dict[Node, Array]()
+    for value, readers in joined.items():
+        # The host multiplies by anything.
+        factor = _factors(ranges[value], ())
+        if np.isfinite(ranges[value]).all() and factor.min() <= _WORTH_A_PRODUCT:
+            behind[value] = factor
+            multiply |= dict.fromkeys(readers, factor)
     for pair in pairs:
         if not np.isfinite(ranges[pair.first.result]).all():
             continue
@@ -71,12 +84,12 @@ def equalize(
             factor = np.maximum(factor, np.minimum(ranges[pair.first.result] / bound.a_max, 1))
         divide |= dict.fromkeys((pair.first.anchor, *pair.first.biases), factor)
         multiply |= dict.fromkeys(pair.readers, factor)
-    return _scaled(graph, divide, multiply)
+    return _scaled(graph, divide, multiply, behind)
 
 
 def evens_out(graph: Graph, plan: Plan, which: str, whole: Plan | None = None) -> bool:
     """Whether `equalize` may change anything; arguments as there."""
-    return bool(_pairs_between(graph, plan, which, whole))
+    return bool(_pairs_between(graph, plan, which, whole) or _joined_in_float(graph, plan, which))
 
 
 def _pairs_between(graph: Graph, plan: Plan, which: str, whole: Plan | None) -> list[_Pair]:
@@ -106,6 +119,52 @@ def _pairs(graph: Graph, plan: Plan, whole: Plan) -> list[_Pair]:
         if value not in outputs and enough and rounded and all(_weighs(reader, value) for reader in readers):
             pairs.append(_Pair(group, tuple(readers)))
     return pairs
+
+
+def _joined_in_float(graph: Graph, plan: Plan, which: str) -> dict[Node, tuple[Node, ...]]:
+    """Concatenations along channels that the host computes, and the layers, of which some are quantised, that alone read each."""
+    joins = [node for node in graph.calls() if node.op == ops.CONCATENATE and node.dtype == "float32" and which != "none"]
+    if not joins:
+        return {}
+    users, outputs, found = graph.users(), set(graph.outputs), dict[Node, tuple[Node, ...]]()
+    integer, anchors = _maybe_integer(graph, plan), {group.anchor for group in plan.groups.values()}
+    for node in joins:
+        channels = attrs_of(node, ConcatenateAttributes).axis in (1, 1 - len(node.shape))
+        readers = _readers(node, users, outputs) if channels and node not in integer else ()
+        if readers and anchors.intersection(readers) and all(_weighs(reader, reader.inputs[0]) for reader in readers):
+            found[node] = readers
+    return found
+
+
+def _readers(value: Node, users: Mapping[Node, list[Node]], outputs: Collection[Node]) -> tuple[Node, ...]:
+    """What reads a value, if need be in a shape that has the same channels; none where it is an output, too."""
+    if value in outputs:
+        return ()
+    found: list[Node] = []
+    for user in users[value]:
+        if user.op != ops.RESHAPE:
+            found.append(user)
+            continue
+        more = _readers(user, users, outputs) if user.shape[:2] == value.shape[:2] else ()
+        if not more:
+            return ()
+        found += more
+    return tuple(found)
+
+
+def _maybe_integer(graph: Graph, plan: Plan) -> set[Node]:
+    """Values that may be int8 before a layer reads them: of quantised layers, and what integers compute of such."""
+    found = set[Node]()
+    for node in graph.calls():
+        layer = plan.groups.get(node)
+        if layer is not None and layer.anchor.op in (*WEIGHTED_OPS, ops.MATMUL):
+            of_integers = node in plan.integer_use
+        else:
+            of_integers = node in plan.integer_use and not found.isdisjoint(node.inputs)
+        function = plan.functions.get(node)
+        if of_integers or (function is not None and function.root in found):
+            found.add(node)
+    return found
 
 
 def _weighs(reader: Node, value: Node) -> bool:
@@ -180,7 +239,7 @@ def _weight_shares(layer: Node) -> Array:
     return np.asarray(rows.max(axis=0))
 
 
-def _scaled(graph: Graph, divide: Mapping[Node, Array], multiply: Mapping[Node, Array]) -> Graph:
+def _scaled(graph: Graph, divide: Mapping[Node, Array], multiply: Mapping[Node, Array], behind: Mapping[Node, Array]) -> Graph:
     done: dict[Node, Node] = {}
     for node in graph.nodes():
         if not node.is_call:
@@ -191,6 +250,9 @@ def _scaled(graph: Graph, divide: Mapping[Node, Array], multiply: Mapping[Node, 
             inputs[1] = _scaled_constant(node, inputs[1], divide.get(node), multiply.get(node))
         same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
         done[node] = node if same else call(node.op, inputs, node.name, **vars(node.attrs))
+        if node in behind:
+            factor = (1 / behind[node]).reshape(1, -1, *(1,) * (len(node.shape) - 2)).astype(node.dtype)
+            done[node] = call(ops.MULTIPLY, [done[node], constant(factor, node.name)], node.name)
     return graph.rebuilt(done)
 
 
