@@ -19,7 +19,9 @@ def test_passes_are_listed_without_a_model(capsys):
     assert [line.split()[0] for line in printed] == [step.name for step in PASSES]
 
 
-@pytest.mark.parametrize("arguments", [["--list-passes", "--json"], ["--json", "--list-passes"], ["--list-passes", "resnet8", "--json"]])
+@pytest.mark.parametrize(
+    "arguments", [["--list-passes", "--json"], ["--json", "--list-passes"], ["--list-passes", "resnet8", "--json"]]
+)
 def test_passes_are_listed_for_scripts(arguments, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["compile", *arguments]) == 0

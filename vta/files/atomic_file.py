@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from vta.errors import WriteError
+from vta.files.unfinished import unfinished
 
 __all__ = ["make_folder", "reason_of", "whole_file", "write_together", "write_whole", "writing"]
 
@@ -24,10 +25,10 @@ _KEPT_OF_NAMES = 40
 def whole_file(path: str | Path, what: str = "the file") -> Iterator[Path]:
     """Give a path beside `path`, of the same suffix, to write to: the file there becomes `path` when the block ends.
 
-    If the block raises, `path` stays as it was and nothing is left beside it. The disk has the file before it takes its name, so
-    that a machine that loses its power keeps the old one or the new one. What is no regular file, such as /dev/null, is
-    written to directly; a symbolic link stays and the file that it names is replaced. Raises `WriteError` naming `path` and
-    `what` was being written, in words, if it cannot be.
+    If the block raises, or the process is asked to end, `path` stays as it was and nothing is left beside it. The disk has the
+    file before it takes its name, so that a machine that loses its power keeps the old one or the new one. What is no regular
+    file, such as /dev/null, is written to directly; a symbolic link stays and the file that it names is replaced. Raises
+    `WriteError` naming `path` and `what` was being written, in words, if it cannot be.
     """
     given = Path(path)
     with writing(given, what, given):
@@ -38,14 +39,10 @@ def whole_file(path: str | Path, what: str = "the file") -> Iterator[Path]:
         return
     target = Path(os.path.realpath(given))
     temporary = target.with_name(f".{target.stem[:_KEPT_OF_NAMES]}.{os.urandom(6).hex()}{target.suffix}")
-    try:
-        with writing(given, what, temporary):
-            yield temporary
-            _reach_the_disk(temporary)
-            os.replace(temporary, target)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+    with unfinished(temporary), writing(given, what, temporary):
+        yield temporary
+        _reach_the_disk(temporary)
+        os.replace(temporary, target)
 
 
 def _reach_the_disk(path: Path) -> None:
@@ -80,7 +77,7 @@ def write_together(directory: Path, contents: Mapping[str, bytes], private: Coll
     placed: list[Path] = []
     try:
         make_folder(given)
-        with tempfile.TemporaryDirectory(prefix=".together-", dir=given) as beside:
+        with tempfile.TemporaryDirectory(prefix=".together-", dir=given) as beside, unfinished(Path(beside)):
             for name, content in contents.items():
                 mode = 0o600 if name in private else 0o666
                 with open(os.open(Path(beside) / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
