@@ -10,8 +10,7 @@ import threading
 
 import pytest
 
-from vta.files.atomic_file import whole_file
-from vta.files.unfinished import unfinished
+from vta.files.atomic_file import unfinished, whole_file
 
 WRITER = """
 import os, signal, sys, time
