@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,6 +117,14 @@ def with_shares(noise: str, outputs: Array, source: Array, samples: Samples) -> 
     return "; ".join(words)
 
 
+def print_rows(headers: Sequence[str], rows: Iterable[str | None]) -> None:
+    """Print a table whose rows take long, each as soon as it is there; without those that are None."""
+    print(f"| {' | '.join(headers)} |\n|{'---|' * len(headers)}", flush=True)
+    for line in rows:
+        if line is not None:
+            print(line, flush=True)
+
+
 def main() -> int:
     """Print the table; returns the exit status."""
     options = network_options(__doc__).parse_args()
@@ -124,12 +132,7 @@ def main() -> int:
     for way in REQUANTIZATIONS:
         headers += [f"{way}: cycles", "same class; noise; top-1"]
     headers.append("samples")
-    sys.stdout.write(f"| {' | '.join(headers)} |\n|{'---|' * len(headers)}\n")
-    for entry in chosen(options):
-        line = row(options.models, entry, options.samples, options.config)
-        if line is not None:
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
+    print_rows(headers, (row(options.models, entry, options.samples, options.config) for entry in chosen(options)))
     return 0
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.models import Entry, chosen, network_options, share_right
-from benchmarks.requantization import Samples, samples_of, with_shares
+from benchmarks.requantization import Samples, print_rows, samples_of, with_shares
 from vta.errors import ImportModelError
 from vta.frontend import load_model
 from vta.ir import names as ops
@@ -142,12 +142,7 @@ def main() -> int:
     """Print the table; returns the exit status."""
     options = network_options(__doc__).parse_args()
     headers = ["network", "not rounded: top-1", "source: same class; noise; top-1", "shift: same class; noise; top-1", "samples"]
-    sys.stdout.write(f"| {' | '.join(headers)} |\n|{'---|' * len(headers)}\n")
-    for entry in chosen(options):
-        line = row(options.models, entry, options.samples)
-        if line is not None:
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
+    print_rows(headers, (row(options.models, entry, options.samples) for entry in chosen(options)))
     return 0
 
 

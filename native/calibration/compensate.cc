@@ -5,6 +5,7 @@
 #include <new>
 #include <vector>
 
+#include "calibration/vectors.h"
 #include "vta_calibration.h"
 #include "vta_common.h"
 
@@ -67,27 +68,12 @@ void add_plain(const double* first_row, int64_t step, int64_t rows, int64_t coun
   add_either(first_row, step, rows, count, errors, behind);
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void add_avx2(const double* first_row, int64_t step, int64_t rows, int64_t count,
-                                                  const Errors& errors, Lanes* behind) {
+VTA_AVX2 void add_avx2(const double* first_row, int64_t step, int64_t rows, int64_t count, const Errors& errors, Lanes* behind) {
   add_either(first_row, step, rows, count, errors, behind);
 }
-#if defined(__clang__)
-__attribute__((target("avx512f")))
-#else
-__attribute__((target("avx512f,prefer-vector-width=512")))
-#endif
-void add_avx512(const double* first_row, int64_t step, int64_t rows, int64_t count, const Errors& errors, Lanes* behind) {
+VTA_AVX512 void add_avx512(const double* first_row, int64_t step, int64_t rows, int64_t count, const Errors& errors,
+                           Lanes* behind) {
   add_either(first_row, step, rows, count, errors, behind);
-}
-#endif
-
-Add best_add() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return add_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return add_avx2;
-#endif
-  return add_plain;
 }
 
 // Rounds the last weight first. `round` gives the error of a weight, whose place on the diagonal it gets; what that adds to the
@@ -184,7 +170,7 @@ void vta_order_covariance(const double* covariance, const double* own, const int
 
 int vta_compensate(const vta_roundings* roundings) {
   const vta_roundings& r = *roundings;
-  const Add add = best_add();
+  const Add add = vta::calibration::widest(add_plain, add_avx2, add_avx512);
   try {
     Channels channels(r.values);
     for (int64_t g = 0; g < r.groups; ++g) {

@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "calibration/vectors.h"
 #include "vta_calibration.h"
 #include "vta_common.h"
 
@@ -165,27 +166,11 @@ void multiply_plain(const vta_convolution& c, const float* weights, const Tile& 
   multiply_all(c, weights, tile, out);
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void multiply_avx2(const vta_convolution& c, const float* weights, const Tile& tile,
-                                                       float* out) {
+VTA_AVX2 void multiply_avx2(const vta_convolution& c, const float* weights, const Tile& tile, float* out) {
   multiply_all(c, weights, tile, out);
 }
-#if defined(__clang__)
-__attribute__((target("avx512f")))
-#else
-__attribute__((target("avx512f,prefer-vector-width=512")))
-#endif
-void multiply_avx512(const vta_convolution& c, const float* weights, const Tile& tile, float* out) {
+VTA_AVX512 void multiply_avx512(const vta_convolution& c, const float* weights, const Tile& tile, float* out) {
   multiply_all(c, weights, tile, out);
-}
-#endif
-
-Multiply best_multiply() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return multiply_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_avx2;
-#endif
-  return multiply_plain;
 }
 
 // A convolution that looks at single places takes all of them for one row.
@@ -231,7 +216,7 @@ int vta_convolve(const vta_convolution* convolution, const float* data, const fl
   const int64_t values = values_of(c), positions = c.out_height * c.out_width, plane = c.height * c.width;
   const int64_t group_weights = (c.outputs + kHigh - 1) / kHigh * kHigh * values;
   const bool is_padded = padded_height(c) != c.height || padded_width(c) != c.width, gathered = !has_rows(c);
-  const Multiply multiply = best_multiply();
+  const Multiply multiply = vta::calibration::widest(multiply_plain, multiply_avx2, multiply_avx512);
   try {
     const std::vector<int64_t> offsets = offsets_of(c, gathered);
     std::vector<float> packed(static_cast<size_t>(c.groups * group_weights));

@@ -4,6 +4,7 @@
 #include <new>
 #include <vector>
 
+#include "calibration/vectors.h"
 #include "vta_calibration.h"
 #include "vta_common.h"
 
@@ -48,17 +49,8 @@ void convolve_plain(const vta_convolution& c, const Plane& plane, const float* w
   convolve_plane(c, plane, weights, out);
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) void convolve_avx2(const vta_convolution& c, const Plane& plane, const float* weights, float* out) {
+VTA_AVX2 void convolve_avx2(const vta_convolution& c, const Plane& plane, const float* weights, float* out) {
   convolve_plane(c, plane, weights, out);
-}
-#endif
-
-Convolve best_convolve() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return convolve_avx2;
-#endif
-  return convolve_plain;
 }
 
 }  // namespace
@@ -68,7 +60,8 @@ int vta_convolve_channels(const vta_convolution* convolution, const float* data,
   const int64_t height = c.top + c.height + c.bottom, width = c.left + c.width + c.right;
   const int64_t kernel = c.kernel_height * c.kernel_width;
   const bool is_padded = height != c.height || width != c.width;
-  const Convolve convolve = best_convolve();
+  // Rows are short: wider vectors would win nothing.
+  const Convolve convolve = vta::calibration::widest(convolve_plain, convolve_avx2, convolve_avx2);
   try {
     // What lies around the data stays zero.
     std::vector<float> padded(static_cast<size_t>(is_padded ? height * width : 0));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "calibration/vectors.h"
 #include "vta_calibration.h"
 
 namespace {
@@ -110,26 +111,18 @@ __attribute__((always_inline)) inline double add_parts(vta_histogram* histogram,
   return found;
 }
 
-#if defined(__x86_64__)
-#if defined(__clang__)
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
-#else
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
-#endif
-double add_avx512(vta_histogram* histogram, const float* values, int64_t parts, int64_t each) {
+double add_plain(vta_histogram* histogram, const float* values, int64_t parts, int64_t each) {
   return add_parts(histogram, values, parts, each);
 }
-__attribute__((target("avx2"))) double add_avx2(vta_histogram* histogram, const float* values, int64_t parts, int64_t each) {
+VTA_AVX512 double add_avx512(vta_histogram* histogram, const float* values, int64_t parts, int64_t each) {
   return add_parts(histogram, values, parts, each);
 }
-#endif
+VTA_AVX2 double add_avx2(vta_histogram* histogram, const float* values, int64_t parts, int64_t each) {
+  return add_parts(histogram, values, parts, each);
+}
 
 }  // namespace
 
 double vta_histogram_add(vta_histogram* histogram, const float* values, int64_t parts, int64_t each) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) return add_avx512(histogram, values, parts, each);
-  if (__builtin_cpu_supports("avx2")) return add_avx2(histogram, values, parts, each);
-#endif
-  return add_parts(histogram, values, parts, each);
+  return vta::calibration::widest(add_plain, add_avx2, add_avx512)(histogram, values, parts, each);
 }

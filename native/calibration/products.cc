@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calibration/vectors.h"
+
 namespace vta::calibration {
 namespace {
 
@@ -40,26 +42,13 @@ __attribute__((always_inline)) inline void add_all(const Rows& rows, int64_t str
 
 void add_plain(const Rows& rows, int64_t stride, double* squares) { add_all(rows, stride, squares); }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void add_avx2(const Rows& rows, int64_t stride, double* squares) { add_all(rows, stride, squares); }
-#if defined(__clang__)
-__attribute__((target("avx512f,avx512bw,avx512vl")))
-#else
-__attribute__((target("avx512f,avx512bw,avx512vl,prefer-vector-width=512")))
-#endif
-void add_avx512(const Rows& rows, int64_t stride, double* squares) {
-  add_all(rows, stride, squares);
-}
-#endif
+VTA_AVX2 void add_avx2(const Rows& rows, int64_t stride, double* squares) { add_all(rows, stride, squares); }
+VTA_AVX512 void add_avx512(const Rows& rows, int64_t stride, double* squares) { add_all(rows, stride, squares); }
 
 }  // namespace
 
 void add_products(const Rows& rows, int64_t stride, double* squares) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return add_avx512(rows, stride, squares);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return add_avx2(rows, stride, squares);
-#endif
-  add_plain(rows, stride, squares);
+  widest(add_plain, add_avx2, add_avx512)(rows, stride, squares);
 }
 
 }  // namespace vta::calibration

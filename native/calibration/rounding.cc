@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "calibration/vectors.h"
 #include "vta_calibration.h"
 
 namespace {
+
+using vta::calibration::widest;
 
 // Sums beside each other, so that what is added up does not wait for what was added before. As many on every processor: the order
 // of additions is part of the result.
@@ -93,48 +96,35 @@ inline __attribute__((always_inline)) void add_magnitudes(const Magnitudes& give
   }
 }
 
-#if defined(__x86_64__)
-#if defined(__clang__)
-#define VTA_WIDE __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
-#else
-#define VTA_WIDE __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
-#endif
-#define VTA_NARROW __attribute__((target("avx2")))
-
-VTA_WIDE void errors_avx512(const Errors& given) { find_errors(given); }
-VTA_NARROW void errors_avx2(const Errors& given) { find_errors(given); }
-VTA_WIDE void magnitudes_avx512(const Magnitudes& given) { add_magnitudes(given); }
-VTA_NARROW void magnitudes_avx2(const Magnitudes& given) { add_magnitudes(given); }
+void errors_plain(const Errors& given) { find_errors(given); }
+VTA_AVX2 void errors_avx2(const Errors& given) { find_errors(given); }
+VTA_AVX512 void errors_avx512(const Errors& given) { find_errors(given); }
+void magnitudes_plain(const Magnitudes& given) { add_magnitudes(given); }
+VTA_AVX2 void magnitudes_avx2(const Magnitudes& given) { add_magnitudes(given); }
+VTA_AVX512 void magnitudes_avx512(const Magnitudes& given) { add_magnitudes(given); }
 template <typename Weight>
-VTA_WIDE void round_avx512(const Rounding<Weight>& given) {
+void round_plain(const Rounding<Weight>& given) {
   round_rows(given);
 }
 template <typename Weight>
-VTA_NARROW void round_avx2(const Rounding<Weight>& given) {
+VTA_AVX512 void round_avx512(const Rounding<Weight>& given) {
   round_rows(given);
 }
-
-bool has_avx512() { return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"); }
-#endif
+template <typename Weight>
+VTA_AVX2 void round_avx2(const Rounding<Weight>& given) {
+  round_rows(given);
+}
 
 template <typename Weight>
 void round_by_processor(const Rounding<Weight>& given) {
-#if defined(__x86_64__)
-  if (has_avx512()) return round_avx512(given);
-  if (__builtin_cpu_supports("avx2")) return round_avx2(given);
-#endif
-  round_rows(given);
+  widest(round_plain<Weight>, round_avx2<Weight>, round_avx512<Weight>)(given);
 }
 
 }  // namespace
 
 void vta_weight_errors(const float* weights, const float* scales, int64_t rows, int64_t values, double* errors) {
   const Errors given{weights, scales, rows, values, errors};
-#if defined(__x86_64__)
-  if (has_avx512()) return errors_avx512(given);
-  if (__builtin_cpu_supports("avx2")) return errors_avx2(given);
-#endif
-  find_errors(given);
+  widest(errors_plain, errors_avx2, errors_avx512)(given);
 }
 
 void vta_round_floats(const float* weights, const double* scales, int64_t rows, int64_t values, int8_t* rounded) {
@@ -147,9 +137,5 @@ void vta_round_doubles(const double* weights, const double* scales, int64_t rows
 
 void vta_magnitude_sums(const int8_t* weights, int64_t rows, int64_t values, int64_t* sums) {
   const Magnitudes given{weights, rows, values, sums};
-#if defined(__x86_64__)
-  if (has_avx512()) return magnitudes_avx512(given);
-  if (__builtin_cpu_supports("avx2")) return magnitudes_avx2(given);
-#endif
-  add_magnitudes(given);
+  widest(magnitudes_plain, magnitudes_avx2, magnitudes_avx512)(given);
 }

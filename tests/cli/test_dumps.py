@@ -19,6 +19,24 @@ def test_passes_are_listed_without_a_model(capsys):
     assert [line.split()[0] for line in printed] == [step.name for step in PASSES]
 
 
+@pytest.mark.parametrize(
+    "arguments", [["--list-passes", "--json"], ["--json", "--list-passes"], ["--list-passes", "resnet8", "--json"]]
+)
+def test_passes_are_listed_for_scripts(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["compile", *arguments]) == 0
+    captured = capsys.readouterr()
+    listed = json.loads(captured.out)["passes"]
+    assert listed == [{"pass": step.name, "level": step.level, "summary": step.summary} for step in PASSES]
+    assert PASSES[0].summary in captured.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_list_a_model_is_needed(capsys):
+    assert main(["compile", "--json"]) == 2
+    assert "required: MODEL" in capsys.readouterr().err
+
+
 def test_dumps_go_to_standard_output_in_the_order_of_the_passes(tmp_path, capsys):
     assert compiled(tmp_path, "--dump-after", "partition", "--dump-after", "canonicalize") == 0
     printed = capsys.readouterr().out

@@ -207,3 +207,38 @@ def test_einsum_that_is_not_imported(make, equation, reason):
     model = make(node("Einsum", ("x",), equation=equation), {"x": (3, 3) if "ii" in equation else (3,)})
     with pytest.raises(ImportModelError, match=reason):
         import_onnx(model)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "window", "places", "attributes"),
+    [
+        ((6, 8), (2, 2), 12, {"strides": [2, 2]}),
+        ((5, 5), (3, 3), 9, {}),
+        ((6, 7), (3, 2), 16, {"strides": [2, 3], "pads": [1, 2, 2, 3], "dilations": [1, 2]}),
+        ((8, 7), (2, 3), 12, {"strides": [3, 2], "pads": [1, 1, 1, 1]}),
+        ((7,), (3,), 5, {}),
+        ((8,), (2,), 4, {"strides": [3], "pads": [1, 2], "dilations": [1]}),
+    ],
+)
+def test_windows_back_to_an_image(same, sizes, window, places, attributes):
+    shape = {"x": (2, 3 * int(np.prod(window)), places)}
+    same(node("Col2Im", ("x", "s", "w"), **attributes), shape, {"s": np.int64(sizes), "w": np.int64(window)}, opset=18)
+
+
+@pytest.mark.parametrize(
+    ("shape", "sizes", "window", "attributes", "message"),
+    [
+        ((1, 8, 9), (4, 4), (2, 2), {"strides": [2, 2]}, r"does not fit windows of \(2, 2\) at \[2, 2\] places"),
+        ((1, 7, 4), (4, 4), (2, 2), {"strides": [2, 2]}, "does not fit windows"),
+        ((1, 16, 1), (2, 2), (4, 4), {}, "does not fit windows"),
+        ((1, 8, 1), (2, 2, 2), (2, 2, 2), {}, "3-D images"),
+        ((1, 8, 9), (4, 4), (2, 2), {"strides": [0, 1]}, "do not fit"),
+        ((1, 8, 9), (4, 4), (2, 2), {"pads": [0, 1]}, "do not fit"),
+    ],
+)
+def test_windows_that_do_not_fit_an_image(make, shape, sizes, window, attributes, message):
+    model = make(
+        node("Col2Im", ("x", "s", "w"), **attributes), {"x": shape}, {"s": np.int64(sizes), "w": np.int64(window)}, opset=18
+    )
+    with pytest.raises(ImportModelError, match=message):
+        import_onnx(model)

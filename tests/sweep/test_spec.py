@@ -54,6 +54,26 @@ def test_how_designs_are_judged(tmp_path):
     assert plain.identity() == spec_of(tmp_path, f"workloads: [{WORKLOAD}]\npareto: [area]").identity()
 
 
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
+    for folder in ("a/x", "b/x", "c"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "net.onnx").write_bytes(model_path().read_bytes())
+    (tmp_path / "c/other.onnx").write_bytes(model_path().read_bytes())
+    nets = "[a/x/net.onnx, b/x/net.onnx, {model: b/x/net.onnx, stop: fc}, c/net.onnx, c/other.onnx]"
+    spec = spec_of(tmp_path, f"nets: {nets}\nweights: {{a/x/net.onnx: 2, c/net.onnx: 3}}")
+    names = ["a/x/net.onnx", "b/x/net.onnx", "b/x/net.onnx[:fc]", "c/net.onnx", "other.onnx"]
+    assert [net.name for net in spec.nets] == names
+    assert [name for name, _ in spec.identity()["nets"]] == names
+    assert spec.weights == {"a/x/net.onnx": 2.0, "c/net.onnx": 3.0}
+    with pytest.raises(SweepError, match=r"net\.onnx' is given twice"):
+        spec_of(tmp_path, "nets: [c/net.onnx, a/../c/net.onnx]")
+
+
+def test_the_weight_of_a_model_is_that_of_all_its_parts(tmp_path):
+    spec = spec_of(tmp_path, "nets: [{model: resnet18_v1, stop: a}, {model: resnet18_v1, start: a}]\nweights: {resnet18_v1: 2}")
+    assert spec.weights == {"resnet18_v1[:a]": 2.0, "resnet18_v1[a:]": 2.0}
+
+
 def test_json_says_the_same(tmp_path):
     values = {"config": {"LOG_BLOCK": [4, 5]}, "workloads": [WORKLOAD]}
     yaml = spec_of(tmp_path, f"config: {{LOG_BLOCK: [4, 5]}}\nworkloads: [{WORKLOAD}]")

@@ -6,11 +6,14 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
+
+from vta.api.arguments import check_kind
 from vta.api.calibration import Calibration, calibration_arrays
 from vta.compiler.compile import compile_model, quantize_model
 from vta.config.hardware import AnyConfig, config_of
 from vta.config.target_list import DEFAULT_TARGETS, TargetList, parse_targets
-from vta.errors import NoCalibrationWarning
+from vta.errors import NoCalibrationWarning, UsageError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.passes.canonicalize import canonicalize
@@ -18,6 +21,7 @@ from vta.quantization import QuantizeConfig, is_quantized
 from vta.records.sources import schedules as shipped_schedules
 from vta.runtime.compiled_module import CompiledModule
 from vta.schedule.source import ScheduleSource
+from vta.support.shorten import shown
 
 __all__ = ["compile", "quantize"]
 
@@ -38,6 +42,7 @@ def quantize(
     says so. `config` says how to quantise. A network that came quantised keeps its numbers.
     Raises a `VTAError` that names what cannot be imported or quantised.
     """
+    check_kind("config", config, (QuantizeConfig,), "a QuantizeConfig")
     target = config_of(hw)
     graph = _imported(model, shapes)
     samples = calibration_arrays(graph, calibration)
@@ -67,6 +72,15 @@ def compile(
     first of `targets` takes what it can. A region whose gain is below `least_gain` stays on the host. `progress` is told each
     stage. Raises a `VTAError` that names what cannot be imported, quantised or compiled.
     """
+    check_kind("quantize", quantize, (QuantizeConfig,), "a QuantizeConfig")
+    check_kind("start", start, (str,), "the name of an operator or layer")
+    check_kind("stop", stop, (str,), "the name of an operator or layer")
+    if schedules is not None and not hasattr(schedules, "choose"):
+        raise UsageError(f"schedules = {shown(schedules)}: expected what vta.schedules or vta.tune gave")
+    if not isinstance(targets, (str, TargetList)):
+        raise UsageError(f"targets = {shown(targets)}: expected a text such as 'vta, llvm'")
+    if least_gain is not None and not (isinstance(least_gain, (float, int, np.number)) and 0 <= least_gain < np.inf):
+        raise UsageError(f"least_gain = {shown(least_gain)}: expected a number, 0 or more")
     target = config_of(hw)
     graph = _imported(model, shapes)
     samples = calibration_arrays(graph, calibration)

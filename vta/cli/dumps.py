@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vta.cli.terminal.output import Output
     from vta.compiler.pipeline import Pass
     from vta.compiler.state import State
 
-__all__ = ["add_dumps", "dumping"]
+__all__ = ["add_dumps", "dumping", "list_passes"]
 
 
-def add_dumps(parser: argparse.ArgumentParser) -> None:
-    """Add the options that show what passes give."""
+def add_dumps(parser: argparse.ArgumentParser, model: argparse.Action) -> None:
+    """Add the options that show what passes give; to list them needs no `model`."""
     group = parser.add_argument_group("passes")
-    group.add_argument("--list-passes", action=_ListPasses, nargs=0, help="print the passes in order, and end")
+    group.add_argument(
+        "--list-passes", action=_ListPasses, nargs=0, default=False, model=model, help="print the passes in order, and end"
+    )
     group.add_argument(
         "--dump-after",
         action="append",
@@ -75,8 +78,22 @@ def _put_out(texts: dict[str, str], folder: Path | None) -> None:
             write_whole(folder / f"{number:02}-{step.name}.txt", texts[step.name], f"what {step.name} gave")
 
 
+def list_passes(output: Output) -> dict[str, Any]:
+    """Print the passes in order; returns them for scripts."""
+    from vta.compiler.pipeline import PASSES
+
+    width = max(len(step.name) for step in PASSES)
+    for step in PASSES:
+        output.line(f"{step.name:{width}}  {step.level:9}  {step.summary}")
+    return {"passes": [{"pass": step.name, "level": step.level, "summary": step.summary} for step in PASSES]}
+
+
 class _ListPasses(argparse.Action):
-    """Prints the passes and ends, as ``--help`` does; needs no model."""
+    """Sets its flag, and lets the command do without `model`; options behind it, such as --json, are parsed first."""
+
+    def __init__(self, *, model: argparse.Action, **given: Any) -> None:
+        super().__init__(**given)
+        self._model = model
 
     def __call__(
         self,
@@ -85,9 +102,5 @@ class _ListPasses(argparse.Action):
         values: str | Sequence[Any] | None,
         option: str | None = None,
     ) -> None:
-        from vta.compiler.pipeline import PASSES
-
-        width = max(len(step.name) for step in PASSES)
-        for step in PASSES:
-            print(f"{step.name:{width}}  {step.level:9}  {step.summary}")
-        parser.exit()
+        setattr(namespace, self.dest, True)
+        self._model.required = False

@@ -11,9 +11,9 @@ from vta.support.shorten import shown
 __all__ = ["add_model", "input_shape", "input_value", "state_pair"]
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add MODEL and the options of its import."""
-    parser.add_argument(
+def add_model(parser: argparse.ArgumentParser) -> argparse.Action:
+    """Add MODEL, which is returned, and the options of its import."""
+    model = parser.add_argument(
         "model",
         type=model_name,
         metavar="MODEL",
@@ -64,6 +64,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         metavar="SEED",
         help="fill in weights at random; needed for a structure without weights, or to measure speed alone",
     )
+    return model
 
 
 def input_shape(text: str) -> tuple[str, tuple[int, ...]]:

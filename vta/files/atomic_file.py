@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import os
 import resource
+import signal
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 
 from vta.errors import WriteError
 
-__all__ = ["make_folder", "reason_of", "whole_file", "write_together", "write_whole", "writing"]
+__all__ = [
+    "make_folder",
+    "reason_of",
+    "remove_unfinished",
+    "unfinished",
+    "whole_file",
+    "write_together",
+    "write_whole",
+    "writing",
+]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, None)
 """None is what NumPy leaves of the cause when a file takes only a part of an array."""
@@ -19,15 +32,21 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, None)
 _KEPT_OF_NAMES = 40
 """Characters of a name in that of the file beside it, which may not be longer than the system allows."""
 
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""What ends a process without a word to it, unless somebody handles it."""
+
+_FILES: list[tuple[int, Path]] = []
+"""With the process that writes it: one that was forked off has nothing to do with those of its parent."""
+
 
 @contextlib.contextmanager
 def whole_file(path: str | Path, what: str = "the file") -> Iterator[Path]:
     """Give a path beside `path`, of the same suffix, to write to: the file there becomes `path` when the block ends.
 
-    If the block raises, `path` stays as it was and nothing is left beside it. The disk has the file before it takes its name, so
-    that a machine that loses its power keeps the old one or the new one. What is no regular file, such as /dev/null, is
-    written to directly; a symbolic link stays and the file that it names is replaced. Raises `WriteError` naming `path` and
-    `what` was being written, in words, if it cannot be.
+    If the block raises, or the process is asked to end, `path` stays as it was and nothing is left beside it. The disk has the
+    file before it takes its name, so that a machine that loses its power keeps the old one or the new one. What is no regular
+    file, such as /dev/null, is written to directly; a symbolic link stays and the file that it names is replaced. Raises
+    `WriteError` naming `path` and `what` was being written, in words, if it cannot be.
     """
     given = Path(path)
     with writing(given, what, given):
@@ -38,14 +57,10 @@ def whole_file(path: str | Path, what: str = "the file") -> Iterator[Path]:
         return
     target = Path(os.path.realpath(given))
     temporary = target.with_name(f".{target.stem[:_KEPT_OF_NAMES]}.{os.urandom(6).hex()}{target.suffix}")
-    try:
-        with writing(given, what, temporary):
-            yield temporary
-            _reach_the_disk(temporary)
-            os.replace(temporary, target)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+    with unfinished(temporary), writing(given, what, temporary):
+        yield temporary
+        _reach_the_disk(temporary)
+        os.replace(temporary, target)
 
 
 def _reach_the_disk(path: Path) -> None:
@@ -80,7 +95,7 @@ def write_together(directory: Path, contents: Mapping[str, bytes], private: Coll
     placed: list[Path] = []
     try:
         make_folder(given)
-        with tempfile.TemporaryDirectory(prefix=".together-", dir=given) as beside:
+        with tempfile.TemporaryDirectory(prefix=".together-", dir=given) as beside, unfinished(Path(beside)):
             for name, content in contents.items():
                 mode = 0o600 if name in private else 0o666
                 with open(os.open(Path(beside) / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
@@ -151,3 +166,59 @@ def _free_bytes(path: Path) -> int:
             system = os.statvfs(place)
             return system.f_bavail * system.f_frsize
     return 0
+
+
+@contextlib.contextmanager
+def unfinished(path: Path) -> Iterator[None]:
+    """Remove the file or folder `path`, which need not be there, when the block ends, however it or the process does.
+
+    Only a process that is killed outright, or has handlers of its own for the signals that end it, leaves it; so may a
+    second thread, as threads cannot wait for signals.
+    """
+    entry = (os.getpid(), path)
+    _FILES.append(entry)
+    ours = _take_signals()
+    try:
+        yield
+    finally:
+        _remove(path)
+        _FILES.remove(entry)
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def remove_unfinished() -> None:
+    """Remove what this process is writing, as it ends now."""
+    for process, path in _FILES:
+        if process == os.getpid():
+            _remove(path)
+
+
+def _take_signals() -> list[signal.Signals]:
+    """Handle the signals that nobody handles; returns them."""
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    found = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    for number in found:
+        signal.signal(number, _end)
+    return found
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    remove_unfinished()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            # Takes a moment to import.
+            import shutil
+
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+
+
+atexit.register(remove_unfinished)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from operator import index
 from os import PathLike, fspath
 from pathlib import Path
+from typing import SupportsIndex
 
 from numpy.typing import ArrayLike
 
@@ -14,6 +16,7 @@ from vta.frontend.suffixes import PICKLED_SUFFIXES, SYMBOL_SUFFIX
 from vta.ir.graph import Graph
 from vta.ir.state import with_states
 from vta.ir.transforms.batch import with_batch
+from vta.support.shorten import shown
 
 __all__ = ["load_model"]
 
@@ -46,7 +49,11 @@ def load_model(
     """
     if not isinstance(model, (str, PathLike)):
         raise ImportModelError(f"a model is the path of a file or the name of a built-in network, not {type(model).__name__}")
-    graph = _loaded(fspath(model), shapes, params, random_weights, batch, input_values, static_ranges)
+    for name, given, example in (("shapes", shapes, "{'data': (1, 3, 32, 32)}"), ("states", states, "{'h': 'h_next'}")):
+        if given is not None and not isinstance(given, Mapping):
+            raise UsageError(f"{name} = {shown(given)}: expected a mapping from the names of inputs, such as {example}")
+    sizes = None if shapes is None else {name: _shape(name, shape) for name, shape in shapes.items()}
+    graph = _loaded(fspath(model), sizes, params, random_weights, batch, input_values, static_ranges)
     if batch is not None:
         try:
             graph = with_batch(graph, batch)
@@ -58,6 +65,13 @@ def load_model(
         return with_states(graph, states, [*graph.output_names] or [node.name for node in graph.outputs])
     except GraphError as error:
         raise ImportModelError(f"{fspath(model)}: {error}") from None
+
+
+def _shape(name: str, given: Iterable[SupportsIndex]) -> tuple[int, ...]:
+    try:
+        return tuple(index(size) for size in given)
+    except TypeError:
+        raise UsageError(f"shapes: the shape of input {shown(name)} is {shown(given)}; expected integers") from None
 
 
 def _loaded(

@@ -103,10 +103,16 @@ def _seen(node: Node, region_of: dict[Node, int], reach: dict[Node, set[int]]) -
 def _join_unrelated(regions: _Regions, roots: list[int]) -> None:
     """Join regions that do not depend on each other, so that they take one run of the device."""
     for position, root in enumerate(roots):
+        # Many of the others are one region by now; what depends on a region still does when more have joined it.
+        dependent: set[int] = set()
         for other in roots[:position]:
             a, b = regions.find(root), regions.find(other)
+            if a == b or b in dependent:
+                continue
             if regions.target(a) == regions.target(b) and a not in _ancestors(regions, {b}) and b not in _ancestors(regions, {a}):
                 regions.join(a, b)
+            else:
+                dependent.add(b)
 
 
 def _ancestors(regions: _Regions, of: set[int]) -> set[int]:

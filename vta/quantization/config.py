@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from numbers import Integral
+
 from vta.errors import UsageError
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
@@ -86,7 +89,16 @@ class QuantizeConfig:
             raise UsageError(f"rounding = {shown(self.rounding)} is unknown; allowed: {', '.join(ROUNDINGS)}")
         if self.requantize not in REQUANTIZATIONS:
             raise UsageError(f"requantise = {shown(self.requantize)} is unknown; allowed: {', '.join(REQUANTIZATIONS)}")
+        if not _all_are(self.skip_layers, str):
+            raise UsageError(f"skip_layers = {shown(self.skip_layers)}: expected names of layers, such as ('conv1',)")
+        if self.skip_conv_layers is not None and not _all_are(self.skip_conv_layers, Integral):
+            raise UsageError(f"skip_conv_layers = {shown(self.skip_conv_layers)}: expected numbers of convolutions, such as (0,)")
         if not 0 < self.percentile <= 100:
             raise UsageError(f"percentile = {shown(self.percentile)} is out of range; allowed: above 0, to 100")
         if not 0 < self.global_scale < float("inf"):
             raise UsageError(f"global_scale = {shown(self.global_scale)} is not allowed; it must be positive and finite")
+
+
+def _all_are(values: object, kind: type) -> bool:
+    """Whether these are values of a kind; a text is none of several."""
+    return isinstance(values, Collection) and not isinstance(values, str) and all(isinstance(value, kind) for value in values)

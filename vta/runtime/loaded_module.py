@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from numpy.typing import ArrayLike, NDArray
 
-from vta.errors import UsageError
+from vta.errors import DeviceError, UsageError
 from vta.ir.state import split_outputs
 from vta.ir.transforms.batch import batch_size
 from vta.runtime.compiled_module import CompiledModule
@@ -67,6 +67,10 @@ class LoadedModule(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        """A second one would give back the memory of the first."""
+        raise DeviceError("a loaded module can be neither copied nor pickled: load what it was compiled to again")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self.compiled!r}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 from vta.config.hardware import AnyConfig, HardwareConfig, config_of
 from vta.config.timing import TimingParameters
 from vta.devices.device import Device, ProgrammableDevice, RunOptions
 from vta.devices.open_device import DeviceSpec
 from vta.devices.open_device import open_device as open_raw_device
+from vta.errors import DeviceError
 from vta.runtime.compiled_module import CompiledModule, load
 from vta.runtime.host_part.host_options import HostOptions
 from vta.runtime.module import Module
@@ -35,6 +37,10 @@ class LocalDevice:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        """A second one would close the first."""
+        raise DeviceError(f"a {self.kind} device can be neither copied nor pickled: open another where it is needed")
 
     def __repr__(self) -> str:
         return (

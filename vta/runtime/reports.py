@@ -12,6 +12,7 @@ from vta.devices.device import Counters, RunResult
 from vta.ir.graph import Node
 from vta.runtime.compare import Mismatch
 from vta.runtime.operator_cycles import operator_cycles
+from vta.runtime.values.cost import cost_text
 from vta.runtime.values.outputs import Outputs
 from vta.support.dataclass import dataclass
 from vta.support.table import Rows, html_lines
@@ -106,10 +107,10 @@ class RunReport:
         return Rows(row for region, result in self.results for row in _layers(region, result))
 
     def __repr__(self) -> str:
-        return f"RunReport: {_cost(self.cycles, self.device_runs, self.seconds)}; {self.outputs!r}"
+        return f"RunReport: {cost_text(self.cycles, self.device_runs, self.seconds)}; {self.outputs!r}"
 
     def _repr_html_(self) -> str:
-        return html_lines(_cost(self.cycles, self.device_runs, self.seconds), self.outputs.table(), self.by_layer)
+        return html_lines(cost_text(self.cycles, self.device_runs, self.seconds), self.outputs.table(), self.by_layer)
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,10 +125,10 @@ class BatchReport:
     """Clock cycles of all device runs, on devices that count them."""
 
     def __repr__(self) -> str:
-        return f"BatchReport: {_cost(self.cycles, self.device_runs, self.seconds)}; {self.outputs!r}"
+        return f"BatchReport: {cost_text(self.cycles, self.device_runs, self.seconds)}; {self.outputs!r}"
 
     def _repr_html_(self) -> str:
-        return html_lines(_cost(self.cycles, self.device_runs, self.seconds), self.outputs.table())
+        return html_lines(cost_text(self.cycles, self.device_runs, self.seconds), self.outputs.table())
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,8 +161,3 @@ def _layers(region: RegionProgram, result: RunResult) -> list[LayerReport]:
             LayerReport(record.name, record.kind, region.name, spans.get(record.name), own.macs, sum(moved.values()), stored)
         )
     return rows
-
-
-def _cost(cycles: int | None, device_runs: int, seconds: float) -> str:
-    counted = "" if cycles is None else f"{cycles:,} cycles in "
-    return f"{counted}{device_runs:,} device run{'s' if device_runs != 1 else ''}, {seconds:.3f} s"

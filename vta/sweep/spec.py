@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -75,6 +75,8 @@ class Net:
     """One of `REQUANTISATIONS`, for a network that came quantised."""
     samples: str | None = None
     """A file of samples and their classes, for its accuracy."""
+    label: str = ""
+    """What rows call the model, where others of the sweep have the name of its file, too."""
 
     @property
     def name(self) -> str:
@@ -82,7 +84,7 @@ class Net:
         part = f"[{self.start or ''}:{self.stop or ''}]" if self.start or self.stop else ""
         seed = "" if self.random_weights is None else f"#{self.random_weights}"
         way = "" if self.requantize == REQUANTIZATIONS[0] else f"~{self.requantize}"
-        return f"{Path(self.model).name}{part}{seed}{way}"
+        return f"{self.label or Path(self.model).name}{part}{seed}{way}"
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ def load_spec(path: Path, most_points: int | None = _MOST_POINTS) -> Spec:
     values = _mapping(_parse(path), f"{path}")
     _known(values, _KEYS, f"{path}")
     base = _base(values, path)
-    nets = tuple(_net(net, f"{path}: nets", path.parent) for net in _list(values, "nets", path))
+    nets = _told_apart([_net(net, f"{path}: nets", path.parent) for net in _list(values, "nets", path)])
     workloads = tuple(_workload(text, path) for text in _list(values, "workloads", path))
     if not nets and not workloads:
         raise SweepError(f"{path}: nothing to run: give nets or workloads")
@@ -297,6 +299,18 @@ def _net(value: Any, where: str, folder: Path) -> Net:
     return Net(model, values.get("start"), values.get("stop"), seed, way, _samples(values.get("samples"), where, folder))
 
 
+def _told_apart(nets: Sequence[Net]) -> tuple[Net, ...]:
+    """The nets; files of one name in several folders are called by as much of their paths as tells them apart."""
+    places = {net.model: Path(os.path.abspath(net.model)).parts for net in nets if os.path.isfile(net.model)}
+    labels = {}
+    for model, parts in places.items():
+        others = {other for other in places.values() if other[-1:] == parts[-1:] and other != parts}
+        if others:
+            few = next(count for count in range(2, len(parts) + 1) if all(other[-count:] != parts[-count:] for other in others))
+            labels[model] = "/".join(parts[-few:])
+    return tuple(replace(net, label=labels[net.model]) if net.model in labels else net for net in nets)
+
+
 def _ways(given: Any, where: str, most: int = len(REQUANTIZATIONS)) -> tuple[str, ...]:
     """Ways to requantize: one, or a list of at most so many."""
     ways = given if isinstance(given, list) and most > 1 else [given]
@@ -374,7 +388,8 @@ def _weights(values: Mapping[str, Any], works: tuple[Net | str, ...], ways: tupl
     names: dict[str, list[str]] = {work: [work] for work in works if isinstance(work, str)}
     for net in (work for work in works if isinstance(work, Net)):
         rows = [net.name, *(replace(net, requantize=way).name for way in ways)]
-        names |= dict.fromkeys((Path(net.model).name, net.model, net.name), rows)
+        for name in {Path(net.model).name, net.model, net.label or net.model, net.name}:
+            names.setdefault(name, []).extend(rows)
     _known(values, list(names), f"{path}: weights")
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= _LARGEST_WEIGHT:

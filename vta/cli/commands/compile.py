@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.dumps import add_dumps, dumping
+from vta.cli.dumps import add_dumps, dumping, list_passes
 from vta.cli.model_options import add_model
 from vta.cli.options import (
     DEFAULT_CONFIG,
@@ -61,7 +61,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,
     )
-    add_model(parser)
+    model = add_model(parser)
     parser.add_argument(
         "-o", "--output", type=output_file, metavar="OUT.vta", help="file to write (default: the model's name, in this directory)"
     )
@@ -94,7 +94,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         action="store_true",
         help="print the network with the numbers of its operators, for --start and --stop, and end",
     )
-    add_dumps(parser)
+    add_dumps(parser, model)
     add_region(parser)
     add_quantization(parser)
     add_preprocessing(parser, "the calibration samples")
@@ -155,6 +155,10 @@ def print_module(module: CompiledModule, output: Output, host: HostModel | None 
 def _run(options: argparse.Namespace) -> None:
     from vta.errors import UsageError
 
+    if options.list_passes:
+        output = Output(options.json)
+        output.result(list_passes(output))
+        return
     if options.print_graph and options.dump_after:
         raise UsageError("--print-graph ends before the passes of --dump-after; canonicalize is the pass that it shows")
     quick_start(one_thread=True)

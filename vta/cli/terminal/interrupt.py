@@ -43,6 +43,9 @@ def interruptible() -> Iterator[None]:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    # Other threads, and what runs at exit, have nothing to do any more.
+    # Other threads, and what else runs at exit, have nothing to do any more.
+    files = sys.modules.get("vta.files.atomic_file")
+    if files is not None:
+        files.remove_unfinished()
     os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, b"vta: interrupted\n")
     os._exit(EXIT_INTERRUPTED)

@@ -58,8 +58,7 @@ def _operators_in(converter: Any) -> set[str]:
             pending += [item.func, *item.args]
         elif isinstance(item, FunctionType) and item not in seen and item.__module__.startswith("vta.frontend"):
             seen.add(item)
-            names = set(_names_in(item))
-            found |= names & known
+            found |= _names_in(item) & known
             pending += [cell.cell_contents for cell in item.__closure__ or ()]
             values = [item.__globals__.get(name) for name in _globals_in(item)]
             pending += [value for value in values if isinstance(value, FunctionType | partial)]
@@ -75,13 +74,24 @@ def _globals_in(function: FunctionType) -> Iterator[str]:
         codes += [item for item in code.co_consts if isinstance(item, CodeType)]
 
 
-def _names_in(function: FunctionType) -> Iterator[str]:
+def _names_in(function: FunctionType) -> frozenset[str]:
     """Strings in the source of a function that may name an operator."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, SyntaxError):
-        # A lambda in the middle of an expression: it is short, and calls functions that are looked at.
-        return
+    # Many converters call the same functions, and many are made by one.
+    if function.__code__ not in _NAMES:
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        except (OSError, SyntaxError):
+            # A lambda in the middle of an expression: it is short, and calls functions that are looked at.
+            tree = ast.Module([], [])
+        _NAMES[function.__code__] = frozenset(_names_in_tree(tree, function))
+    return _NAMES[function.__code__]
+
+
+_NAMES: dict[CodeType, frozenset[str]] = {}
+"""What `_names_in` found, by the code of the function."""
+
+
+def _names_in_tree(tree: ast.AST, function: FunctionType) -> Iterator[str]:
     for node in ast.walk(tree):
         text = _text(node)
         if text is not None and "." in text:

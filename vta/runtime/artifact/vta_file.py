@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +199,8 @@ def read_contents(path: str | Path, verified: bool, contained: bool) -> Contents
     # What checks a file is not for those that write one.
     from vta.runtime.artifact.validate import check_module
 
+    if not isinstance(path, (str, PathLike)):
+        raise ArtifactError(f"a compiled network is the path of a .vta file, or what vta.compile gave, not {type(path).__name__}")
     members = read_container(path)
     try:
         module = _module(members)

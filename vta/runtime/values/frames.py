@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from vta.errors import DeviceError, GraphError, UsageError
 from vta.ir.graph import Graph, Node
 from vta.runtime.values.batches import Tick
+from vta.runtime.values.cost import cost_text
 from vta.runtime.values.outputs import Outputs
 from vta.support.dataclass import dataclass
 
@@ -24,7 +25,7 @@ __all__ = ["FramesReport", "frame_count", "frames_of", "run_frames"]
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FramesReport:
     """What running a stream gave."""
 
@@ -36,6 +37,10 @@ class FramesReport:
     device_seconds: float
     cycles: tuple[int, ...] | None = None
     """Clock cycles of each frame, on devices that count them."""
+
+    def __repr__(self) -> str:
+        cycles = None if self.cycles is None else sum(self.cycles)
+        return f"FramesReport: {cost_text(cycles, self.device_runs, self.seconds)}; {self.outputs!r}"
 
 
 def frame_count(graph: Graph, inputs: Mapping[str, Array]) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any, SupportsIndex, overload
 
+import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir.graph import Graph
@@ -44,6 +45,17 @@ class Outputs(tuple[Array, ...]):
     def __contains__(self, key: object, /) -> bool:
         """Whether there is an output of a name, or an array is one of the outputs."""
         return key in self.names if isinstance(key, str) else any(array is key for array in self)
+
+    def __eq__(self, other: object, /) -> bool:
+        """Whether these are arrays of the same values, under the same names where `other` has names."""
+        if not isinstance(other, tuple) or len(self) != len(other) or self.names != getattr(other, "names", self.names):
+            return False
+        return all(np.array_equal(mine, theirs) for mine, theirs in zip(self, other, strict=True))
+
+    def __ne__(self, other: object, /) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
 
     def items(self) -> Iterator[tuple[str, Array]]:
         """Names and arrays, in order."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from vta.errors import ImportModelError
@@ -60,6 +62,37 @@ def _conv_transpose(node: Operation) -> Node:
         groups=node.integer("group", 1),
     )
     return as_before(node, _biased(node, result))
+
+
+def _col2im(node: Operation) -> Node:
+    """Put windows, (N, C * window, positions), back to where they are in an image, and add up those that overlap."""
+    data, sizes, window = node.input(), node.numbers(1, "image_shape") or (), node.numbers(2, "block_shape") or ()
+    rank = len(sizes)
+    if rank not in (1, 2):
+        raise UnsupportedNodeError(f"{rank}-D images (only 1-D and 2-D ones can be imported)")
+    strides, dilation = (node.integers(name) or (1,) * rank for name in ("strides", "dilations"))
+    pads = node.integers("pads") or (0,) * (2 * rank)
+    if not len(window) == len(strides) == len(dilation) == rank or len(pads) != 2 * rank or min(*strides, *dilation, *window) < 1:
+        raise ImportModelError(f"block_shape {window}, strides {strides}, dilations {dilation} or pads {pads} do not fit {sizes}")
+    reach = [sizes[a] + pads[a] + pads[a + rank] - dilation[a] * (window[a] - 1) - 1 for a in range(rank)]
+    places = [left // step + 1 for left, step in zip(reach, strides, strict=True)]
+    if len(data.shape) != 3 or data.shape[1] % prod(window) or data.shape[2] != prod(places) or min(reach) < 0:
+        raise ImportModelError(f"data of shape {data.shape} does not fit windows of {window} at {places} places")
+    channels = data.shape[1] // prod(window)
+    # Each element of a window is a channel, which has a single weight: at its place in the window.
+    weight = np.tile(np.eye(prod(window), dtype=data.dtype), (channels, 1))
+    rows = (1,) * (2 - rank)
+    image = node.apply(
+        ops.CONV2D_TRANSPOSE,
+        node.apply(ops.RESHAPE, data, newshape=(*data.shape[:2], *rows, *places)),
+        node.constant(weight.reshape(-1, 1, *rows, *window)),
+        strides=(*rows, *strides),
+        padding=pads if rank == 2 else (0, pads[0], 0, pads[1]),
+        output_padding=(*(0,) * (2 - rank), *(left % step for left, step in zip(reach, strides, strict=True))),
+        dilation=(*rows, *dilation),
+        groups=channels,
+    )
+    return node.apply(ops.RESHAPE, image, newshape=(data.shape[0], channels, *sizes))
 
 
 def _of_image(node: Operation, name: str, row: int) -> tuple[int, int] | None:
@@ -207,6 +240,7 @@ CONVERTERS: dict[str, Converter] = {
     f"FusedGemm{MICROSOFT}": _fused_gemm,
     f"FusedMatMul{MICROSOFT}": _fused_matmul,
     "BatchNormalization": _batch_normalization,
+    "Col2Im": _col2im,
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
     "Gemm": _gemm,
