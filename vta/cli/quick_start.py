@@ -41,7 +41,8 @@ def quick_start(*, one_thread: bool) -> None:
     if is_command(sys.argv):
         if one_thread:
             postpone(_POSTPONED)
-        import_numpy()
+        with without_collection():
+            import_numpy()
         allow_second_process()
 
 

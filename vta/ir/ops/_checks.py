@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,8 @@ def wanted(attrs: Attributes, field: str, allowed: str) -> GraphError:
 def check_int(attrs: Attributes, field: str, least: int | None = None, most: int | None = None) -> None:
     """Check that `field` of the frozen dataclass `attrs` is an integer from `least` to `most`; store it as a plain int."""
     value = getattr(attrs, field)
+    if type(value) is int and (least is None or value >= least) and (most is None or value <= most):
+        return
     bounds = ((" of at least", least), (" and at most" if least is not None else " of at most", most))
     bound = "".join(f"{word} {limit}" for word, limit in bounds if limit is not None)
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
@@ -60,6 +63,8 @@ def check_int(attrs: Attributes, field: str, least: int | None = None, most: int
 def check_ints(attrs: Attributes, field: str, length: int | None = None, least: int | None = None) -> None:
     """Check that `field` holds `length` integers, none below `least`; store them as a tuple of plain ints."""
     value = getattr(attrs, field)
+    if type(value) is tuple and (length is None or len(value) == length) and _are_ints(value, least):
+        return
     count = "" if length is None else f"{length} "
     bound = "" if least is None else f" of at least {least}"
     good = (
@@ -70,6 +75,14 @@ def check_ints(attrs: Attributes, field: str, length: int | None = None, least: 
     if not good or (length is not None and len(value) != length) or (least is not None and any(v < least for v in value)):
         raise wanted(attrs, field, f"a tuple of {count}integers{bound}")
     object.__setattr__(attrs, field, tuple(int(v) for v in value))
+
+
+def _are_ints(values: tuple[Any, ...], least: int | None) -> bool:
+    """Whether all values are plain integers, none below `least`."""
+    for value in values:
+        if type(value) is not int or (least is not None and value < least):
+            return False
+    return True
 
 
 def check_float(attrs: Attributes, field: str, above: float | None = None) -> None:

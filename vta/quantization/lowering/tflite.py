@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,7 @@ def _requantize(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | No
     return _ended(node, value, find, len(ratio), correction, rules)
 
 
+@cache
 def _code() -> bytes:
     """What tells versions of the places of steps apart."""
     package = Path(__file__).parents[2]
