@@ -87,6 +87,20 @@ print("done", no_child_is_left())
     assert run(code, tmp_path) == ["done", "True"]
 
 
+def test_there_is_one_process_where_all_channels_have_one_scale(tmp_path):
+    code = """
+from vta.ir.graph import rewrite
+from dataclasses import replace
+def alike(node):
+    scale = getattr(node.attrs, "input_scale", None)
+    return replace(node, attrs=replace(node.attrs, input_scale=scale[0])) if isinstance(scale, tuple) else node
+with search_ahead(rewrite(graph, alike), argparse.Namespace(model=str(model), config=config_path("sim"), requantize="exact")):
+    assert not forks
+print("done")
+"""
+    assert run(code, tmp_path) == ["done"]
+
+
 @pytest.mark.parametrize(
     ("given", "requantize"),
     [("str(model)", "shift"), ("'resnet18_v1'", "exact"), ("folder", "exact"), ("folder + '/none'", "exact")],

@@ -12,18 +12,22 @@ from vta.files.second_process import ahead, can_split
 
 if TYPE_CHECKING:
     from vta.files.cache import Arrays
-    from vta.ir.graph import Graph
+    from vta.ir.graph import Graph, Node
 
 __all__ = ["search_ahead"]
+
+_WORTH_SPLITTING = 4
+"""Layers whose integers are searched for, from which on a second process is worth its start."""
 
 
 @contextmanager
 def search_ahead(graph: Graph, options: argparse.Namespace) -> Iterator[None]:
     """Compile a network that came quantised within this: what the passes up to ``lower`` search for is found sooner.
 
-    Where the same file was compiled before, what was found is kept, and there is one process.
+    Where the same file was compiled before, what was found is kept, and there is one process; so there is where little is
+    searched for: of the memory that two processes share, each page that one writes to is copied first.
     """
-    if options.requantize == "shift" or not can_split() or not _is_new(options):
+    if options.requantize == "shift" or not can_split() or not _asks_for_much(graph) or not _is_new(options):
         yield
         return
     held = [graph]
@@ -45,6 +49,17 @@ def search_ahead(graph: Graph, options: argparse.Namespace) -> Iterator[None]:
         # This process may let go of it while it compiles.
         held.clear()
         yield
+
+
+def _asks_for_much(graph: Graph) -> bool:
+    """Whether integers are searched for, and kept, for several layers: sums, and layers whose channels have their own scales."""
+    from vta.ir import names as ops
+
+    def is_searched(node: Node) -> bool:
+        scales = (getattr(node.attrs, name, None) for name in ("input_scale", "scale"))
+        return node.op in (ops.ADD, ops.QNN_ADD) or any(isinstance(scale, tuple) for scale in scales)
+
+    return sum(is_searched(node) for node in graph.nodes()) >= _WORTH_SPLITTING
 
 
 def _is_new(options: argparse.Namespace) -> bool:
