@@ -13,17 +13,17 @@ from functools import cache
 from math import prod
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from vta.files.second_process import made
 from vta.files.user_file import open_regular
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = ["Arrays", "cache_directory", "code_digest", "file_stamp", "is_writable", "process_directory", "remembered"]
 
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, "NDArray[Any]"]
 
 _MOST_FILES = 8192
 """Of each kind, about; the oldest make room."""
@@ -165,8 +165,13 @@ def _packed(arrays: Arrays) -> bytes:
 
 def _unpacked(content: bytes) -> Arrays:
     line, _, values = content.partition(b"\n")
+    listed = json.loads(line)
+    if not listed:
+        return {}
+    import numpy as np  # which commands import in their own way, after they look for something here
+
     arrays, at = {}, 0
-    for name, dtype, shape in json.loads(line):
+    for name, dtype, shape in listed:
         count = prod(shape)
         nbytes = count * np.dtype(dtype).itemsize
         array = np.frombuffer(values, dtype, count, at) if nbytes else np.zeros(count, dtype)

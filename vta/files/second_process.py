@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 from vta.support.on_cores import THREADS_VARIABLE, usable_cores
 
-__all__ = ["Postponed", "SecondProcess", "ahead", "allow_second_process", "can_split", "made"]
+__all__ = ["Postponed", "SecondProcess", "ahead", "allow_second_process", "can_split", "end_ahead", "made"]
 
 _MOST_THREADS = 2
 """The main one, and that of a command's progress, which holds no lock for long that the second half needs."""
@@ -131,6 +131,13 @@ def ahead(work: Callable[[], object]) -> Iterator[None]:
     finally:
         _Now.ahead = None
         halves.end()
+
+
+def end_ahead() -> None:
+    """End the second half that went ahead, if there is one: what it makes is of no use after all."""
+    if _Now.ahead is not None:
+        _Now.ahead.end()
+        _Now.ahead = None
 
 
 def _run_unseen(work: Callable[[], object]) -> None:

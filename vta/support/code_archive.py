@@ -94,8 +94,11 @@ class CodeArchive(MetaPathFinder):
         loader = _Loader(name, origin, code)
         spec = ModuleSpec(name, loader, origin=origin, is_package=is_package)
         spec.has_location = True
+        holder, file = os.path.split(origin)
+        # Where there is an archive compiled files are at their usual place: Python would look up for each where that is.
+        spec.cached = os.path.join(holder, "__pycache__", f"{file.removesuffix('.py')}.{sys.implementation.cache_tag}.pyc")
         if is_package:
-            spec.submodule_search_locations = [os.path.dirname(origin)]
+            spec.submodule_search_locations = [holder]
         return spec
 
     def save(self) -> None:
