@@ -1,4 +1,4 @@
-"""A second process that looks for the integers of a quantised network while the command still imports the compiler."""
+"""A second process that looks for the integers of a quantised network, or for its schedules, beside the command."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WORTH_SEARCHING = 4
 
 @contextmanager
 def search_ahead(options: argparse.Namespace) -> Iterator[None]:
-    """Import and compile a network within this: what the passes up to ``lower`` search for is found sooner, if it is quantised.
+    """Import and compile a network within this: what its passes search for is found sooner, if it came quantised.
 
     Of the memory that two processes share, each page that one writes to is copied first, so this is to begin before NumPy is
     imported. Where the same file was compiled before, what was found is kept, and there is one process.
@@ -46,21 +46,29 @@ def _lower(options: argparse.Namespace) -> None:
     # The fewer modules come before it, the further it is ahead.
     quick_numpy()
     from vta.cli.network import import_network
+    from vta.quantization import is_quantized
 
     held = [import_network(options)]
-    if not _asks_for_much(held[0]):
+    if not is_quantized(held[0]):
         return
     from vta.config.hardware import load_config
-    from vta.passes.canonicalize import canonicalize
-    from vta.passes.quantized_states import keep_quantized
-    from vta.quantization import is_quantized
-    from vta.quantization.lowering import lower as lowering
-    from vta.quantization.requantize.channel_pruning import drop_channels
 
-    if is_quantized(held[0]):
-        hw = load_config(options.config)
+    hw = load_config(options.config)
+    if _asks_for_much(held[0]):
+        from vta.passes.canonicalize import canonicalize
+        from vta.passes.quantized_states import keep_quantized
+        from vta.quantization.lowering import lower as lowering
+        from vta.quantization.requantize.channel_pruning import drop_channels
+
         close = options.requantize == "close" and hw.capabilities.multiply
         lowering.lower(drop_channels(keep_quantized(canonicalize(held.pop())), hw.block), hw, close=close)
+        return
+    # What takes longest are schedules; until then this process is no further than the first.
+    from vta.cli.network import compile_options
+    from vta.compiler.pipeline import passes_between, run_passes
+    from vta.compiler.state import State
+
+    run_passes(State(hw=hw, model=held.pop()), compile_options(options), passes_between("import", "partition"))
 
 
 def _limit_memory() -> None:
