@@ -9,15 +9,15 @@ from tests.split_processes import run_program
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="others have one process")
 
 CODE = """
-import argparse, select, sys
+import select, sys
 from pathlib import Path
 from tests.quantized_layers import quantized_layers
 from vta.cli import network
+from vta.cli.main import build_parser
 from vta.cli.search_ahead import search_ahead
 from vta.compiler.options import CompileOptions
 from vta.compiler.pipeline import passes_between, run_passes
 from vta.compiler.state import State
-from vta.config.files import config_path
 from vta.config.hardware import HardwareConfig
 from vta.files import process_halves, second_process
 from vta.files.cache import file_stamp
@@ -34,8 +34,11 @@ network.import_network = lambda options: graph
 model = Path(folder, "net.tflite")
 model.write_bytes(b"a network")
 
-def options_of(requantize="exact", print_graph=False, model=model):
-    return argparse.Namespace(model=str(model), config=config_path("sim"), requantize=requantize, print_graph=print_graph)
+def options_of(requantize="exact", model=model, **given):
+    arguments = ["compile", "net", "--config", "sim", "--requantise", requantize]
+    options = build_parser(arguments).parse_args(arguments)
+    vars(options).update(given, model=str(model))
+    return options
 
 reader, writer = os.pipe()
 finish = process_halves.ProcessHalves.make_from_the_end
@@ -91,30 +94,41 @@ print("done", no_child_is_left())
     assert run(code, tmp_path) == ["done", "True"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        # All channels have one scale.
-        "lambda attrs: replace(attrs, input_scale=attrs.input_scale[0])",
-        # It cannot be imported.
-        "None",
-    ],
-)
-def test_the_second_process_ends_where_it_is_of_no_use(change, tmp_path):
-    code = f"""
+ONE_SCALE = """
 from dataclasses import replace
 from vta.ir.graph import rewrite
-change = {change}
-def changed(node):
-    return replace(node, attrs=change(node.attrs)) if isinstance(getattr(node.attrs, "input_scale", None), tuple) else node
-network.import_network = lambda options: rewrite(graph, changed)
+def alike(node):
+    scale = getattr(node.attrs, "input_scale", None)
+    return replace(node, attrs=replace(node.attrs, input_scale=scale[0])) if isinstance(scale, tuple) else node
+graph = rewrite(graph, alike)
+"""
+
+
+def test_where_all_channels_have_one_scale_it_asks_for_schedules(tmp_path):
+    code = """
+with search_ahead(options_of()):
+    assert select.select([reader], [], [], 50)[0], "the second half asks for something"
+    found = os.read(reader, 1 << 16)
+    run_passes(State(hw=HardwareConfig.named("sim"), model=graph), CompileOptions(), passes_between("import", "partition"))
+assert found and set(asked) <= {found[at : at + 32] for at in range(0, len(found), 32)}
+assert forks == [1]
+print("done", no_child_is_left())
+"""
+    assert run(ONE_SCALE + code, tmp_path) == ["done", "True"]
+    assert not (tmp_path / "thresholds").exists()
+    assert list((tmp_path / "schedules").iterdir())
+
+
+@pytest.mark.parametrize("graph", ["None", "load_model('resnet18_v1')"])
+def test_the_second_process_ends_where_it_is_of_no_use(graph, tmp_path):
+    """A network that cannot be imported, and one in float."""
+    code = f"""
+from vta.frontend import load_model
+network.import_network = lambda options: {graph}
 with search_ahead(options_of()):
     assert forks == [1]
-    assert second_process._Now.ahead._child is not None
     os.waitid(os.P_PID, second_process._Now.ahead._child, os.WEXITED | os.WNOWAIT)
-    how = CompileOptions()
-    run_passes(State(hw=HardwareConfig.named("sim"), model=graph), how, passes_between("import", "lower"))
-    assert second_process._Now.ahead is None
+    run_passes(State(hw=HardwareConfig.named("sim"), model=graph), CompileOptions(), passes_between("import", "lower"))
 print("done", no_child_is_left())
 """
     assert run(code, tmp_path) == ["done", "True"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,8 @@ def check_int(attrs: Attributes, field: str, least: int | None = None, most: int
 def check_ints(attrs: Attributes, field: str, length: int | None = None, least: int | None = None) -> None:
     """Check that `field` holds `length` integers, none below `least`; store them as a tuple of plain ints."""
     value = getattr(attrs, field)
-    if type(value) is tuple and (length is None or len(value) == length) and _are_ints(value, least):
+    as_stored = type(value) is tuple and set(map(type, value)) <= {int}
+    if as_stored and length in (None, len(value)) and (least is None or min(value, default=least) >= least):
         return
     count = "" if length is None else f"{length} "
     bound = "" if least is None else f" of at least {least}"
@@ -75,14 +75,6 @@ def check_ints(attrs: Attributes, field: str, length: int | None = None, least: 
     if not good or (length is not None and len(value) != length) or (least is not None and any(v < least for v in value)):
         raise wanted(attrs, field, f"a tuple of {count}integers{bound}")
     object.__setattr__(attrs, field, tuple(int(v) for v in value))
-
-
-def _are_ints(values: tuple[Any, ...], least: int | None) -> bool:
-    """Whether all values are plain integers, none below `least`."""
-    for value in values:
-        if type(value) is not int or (least is not None and value < least):
-            return False
-    return True
 
 
 def check_float(attrs: Attributes, field: str, above: float | None = None) -> None:
