@@ -174,8 +174,7 @@ class _Plan:
 
     def __init__(self, cls: type) -> None:
         fields = dataclasses.fields(cls)
-        self._fields = [(field.name, field.default, field.default_factory) for field in fields]
-        self._arguments = [field.name for field in fields if field.init]
+        self._fields = [(field.name, field.default, field.default_factory, field.init) for field in fields]
         self._in_order = [field.name for field in fields if field.init and not field.kw_only]
         self._all_in_order = len(self._in_order) == len(fields)
         self._is_checked = hasattr(cls, "__post_init__")
@@ -197,22 +196,23 @@ class _Plan:
         return True
 
     def _values(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any] | None:
-        """The values of all fields that get one, in their order; None where arguments do not fit."""
-        given = dict(zip(self._in_order, arguments))  # noqa: B905 - there may be fewer
-        if len(given) < len(arguments) or not given.keys().isdisjoint(named) or not named.keys() <= set(self._arguments):
-            return None
-        given.update(named)
-        values = {}
-        for name, default, factory in self._fields:
-            if name in given:
-                values[name] = given[name]
-            elif default is not dataclasses.MISSING:
-                values[name] = default
-            elif factory is not dataclasses.MISSING:
-                values[name] = factory()
-            elif name in self._arguments:
-                return None
-        return values
+        """The values of all fields that get one; None where arguments do not fit."""
+        values = dict(zip(self._in_order, arguments))  # noqa: B905 - there may be fewer
+        taken = len(values)
+        for name, default, factory, is_argument in self._fields:
+            if name in named:
+                if name in values or not is_argument:
+                    return None
+                values[name] = named[name]
+                taken += 1
+            elif name not in values:
+                if default is not dataclasses.MISSING:
+                    values[name] = default
+                elif factory is not dataclasses.MISSING:
+                    values[name] = factory()
+                elif is_argument:
+                    return None
+        return values if taken == len(arguments) + len(named) else None
 
 
 def _init(cls: type) -> _Method:
