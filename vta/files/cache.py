@@ -153,7 +153,8 @@ def _replace(path: Path, content: bytes) -> None:
             stream.write(content)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        with suppress(OSError):
+            os.unlink(temporary)
         raise
 
 
