@@ -162,9 +162,10 @@ def _run(options: argparse.Namespace) -> None:
         options.output = output_file(f"{model_stem(options.model)}.vta")
     output = Output(options.json)
     start = time.perf_counter()
-    with no_collection(), search_ahead(options), output.progress() as progress:
+    with no_collection(), search_ahead(options):
         quick_numpy()
-        result = _print_graph(options, output, progress) if options.print_graph else _compile(options, output, progress)
+        with output.progress() as progress:
+            result = _print_graph(options, output, progress) if options.print_graph else _compile(options, output, progress)
     output.result({**result, "seconds": time.perf_counter() - start})
 
 
