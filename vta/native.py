@@ -6,6 +6,7 @@ Importing this raises `DeviceError` where the library is missing, or is none.
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from vta.errors import DeviceError
 __all__ = ["core_path", "ffi", "lib"]
 
 
+@cache
 def core_path() -> Path:
     """The library's file."""
     return Path(__file__).with_name("_core.so")

@@ -199,6 +199,49 @@ print("done", no_child_is_left())
     assert run(AHEAD + code) == ["done", "True"]
 
 
+def test_a_block_that_asks_for_nothing_leaves_what_goes_ahead_to_the_next():
+    code = """
+def blocks():
+    with SecondProcess(hands_on=True):
+        pass
+    return block(make)
+with ahead(blocks):
+    assert blocks() == [digest[:1] * 100_000 for digest in digests]
+    assert os.read(reader, 1) == digests[-1][:1] and digests[-1] not in by, by
+print("done", no_child_is_left(), os.environ.get("OMP_NUM_THREADS"))
+"""
+    assert run(AHEAD + code) == ["done", "True", "None"]
+
+
+def test_a_block_splits_by_itself_where_what_went_ahead_ended_before_it_made_anything():
+    code = """
+forks = []
+split = os.fork
+os.fork = lambda: forks.append(1) or split()
+by.append(None)  # nothing to wait for
+with ahead(lambda: None):
+    os.waitid(os.P_PID, second_process._Now.ahead._child, os.WEXITED | os.WNOWAIT)
+    with SecondProcess(hands_on=True):
+        pass
+    assert block(make) == [digest[:1] * 100_000 for digest in digests]
+    assert len(forks) == 2
+print("done", no_child_is_left(), os.environ.get("OMP_NUM_THREADS"))
+"""
+    assert run(AHEAD + code) == ["done", "True", "None"]
+
+
+def test_an_error_in_a_block_that_hands_on_ends_what_goes_ahead():
+    code = """
+with ahead(lambda: os.read(os.pipe()[0], 1)):
+    try:
+        with SecondProcess(hands_on=True):
+            raise KeyError(3)
+    except KeyError:
+        print("done", no_child_is_left())
+"""
+    assert run(AHEAD + code) == ["done", "True"]
+
+
 def test_what_goes_ahead_ends_with_the_block():
     code = """
 with ahead(lambda: os.read(os.pipe()[0], 1)):

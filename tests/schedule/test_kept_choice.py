@@ -15,6 +15,7 @@ from tests.schedule.test_choose import operators
 from tests.tile_operators import gemm_operator
 from vta.errors import CompileError
 from vta.ir.graph import Graph, graph_input
+from vta.schedule import choose
 from vta.schedule import kept_choice as kept
 from vta.schedule.choose import choose_schedule
 from vta.schedule.kept_choice import kept_choice
@@ -46,7 +47,7 @@ def asked(tmp_path, monkeypatch):
     """The operators that a schedule was chosen for."""
     found = []
     monkeypatch.setenv("VTA_CACHE_PATH", str(tmp_path))
-    monkeypatch.setattr(kept, "choose_schedule", lambda operator, hw: found.append(operator) or choose_schedule(operator, hw))
+    monkeypatch.setattr(choose, "choose_schedule", lambda operator, hw: found.append(operator) or choose_schedule(operator, hw))
     return found
 
 

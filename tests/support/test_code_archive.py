@@ -10,6 +10,7 @@ import vta.cli
 from vta.support.code_archive import CodeArchive
 
 RUN = """
+import importlib.util
 import sys
 from vta.support.code_archive import CodeArchive
 archive = CodeArchive({archive!r})
@@ -18,6 +19,8 @@ sys.path.insert(0, {folder!r})
 import package.module, package.inner.module
 held = type(package.module.__spec__.loader).__name__ != "SourceFileLoader"
 print(package.module.value, package.inner.module.value, held, package.module.__file__, *package.inner.__path__)
+for module in (package.module, package.inner):
+    assert module.__cached__ == module.__spec__.cached == importlib.util.cache_from_source(module.__file__)
 archive.save()
 """
 

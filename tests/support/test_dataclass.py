@@ -12,7 +12,7 @@ import pytest
 from vta.support.dataclass import dataclass
 
 
-@pytest.fixture(params=[0, 48], autouse=True)
+@pytest.fixture(params=[0, 192], autouse=True)
 def _few(request, monkeypatch):
     """How many instances are made before the method that makes them is compiled."""
     monkeypatch.setattr(sys.modules["vta.support.dataclass"], "_FEW", request.param)
@@ -66,7 +66,8 @@ def test_values_defaults_and_keywords(made):
     assert keywords(b=2) == keywords(a=1, b=2)
     assert identity().made == {}
     assert opened(3).a == 3
-    for wrong in (point, lambda: point(1, q=2), lambda: keywords(1, 2), lambda: identity(0, {})):
+    wrongs = (point, lambda: point(1, q=2), lambda: point(1, x=2), lambda: point(y=2), lambda: point(1, 2, [], 5, 6))
+    for wrong in (*wrongs, keywords, lambda: keywords(1, 2), lambda: identity(0, {}), lambda: identity(made={})):
         with pytest.raises(TypeError):
             wrong()
 
@@ -78,6 +79,10 @@ def test_equality_and_hash(made):
     assert point(1) != point(2)
     assert place(1) != point(1)
     assert point(1) != 1
+    assert point(1).__eq__(1) is NotImplemented
+    assert identity(1).__hash__() != identity(1).__hash__()
+    assert opened(1) == opened(1) != opened(2)
+    assert opened(float("nan")) != opened(float("nan"))
     assert identity(1) != identity(1)
     with pytest.raises(TypeError, match="unhashable"):
         hash(opened())
@@ -179,7 +184,7 @@ def test_methods_of_the_class_stay():
 def test_none_of_it_is_written_before_an_instance_is_made():
     code = """
 import builtins, dataclasses, inspect
-from vta.support.dataclass import dataclass
+from vta.support.dataclass import _FEW, dataclass
 written = []
 run = builtins.exec
 builtins.exec = lambda *given: written.append(given) or run(*given)
@@ -187,9 +192,15 @@ builtins.exec = lambda *given: written.append(given) or run(*given)
 class Point:
     x: int = 0
 assert not written
-[Point() for _ in range(48)]
+@dataclass(frozen=True, kw_only=True)
+class Keywords:
+    x: int
+    y: int = 0
+assert len({Keywords(x=1), Keywords(x=1, y=0), Keywords(x=2)}) == 2
 assert not written
-[Point() for _ in range(48)]
+[Point() for _ in range(_FEW)]
+assert not written
+[Point() for _ in range(_FEW)]
 assert len(written) == 1
 """
     subprocess.run([sys.executable, "-c", code], check=True)

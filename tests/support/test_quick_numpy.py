@@ -43,3 +43,15 @@ def test_types_for_checkers_are_there_for_those_who_ask_for_others():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True"]
+
+
+def test_linear_algebra_is_the_real_thing_where_it_is_used():
+    code = (
+        "import sys; from vta.support.quick_numpy import import_numpy; import_numpy();"
+        "import numpy as np; print(sorted(np.roots([1.0, -3.0, 2.0]).tolist()));"
+        "assert np.linalg.__file__ and np.linalg is sys.modules['numpy.linalg'];"
+        "import numpy.linalg; from numpy.linalg import LinAlgError, inv; assert inv is np.linalg.inv;"
+        "print((np.asmatrix([[2, 0], [0, 2]]) ** 3).tolist(), np.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).round(6).tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["[1.0, 2.0]", "[[8, 0], [0, 8]] [2.0, 1.0]"]

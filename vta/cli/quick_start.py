@@ -14,7 +14,7 @@ from vta.support.lazy_modules import postpone
 from vta.support.quick_numpy import import_numpy
 from vta.support.without_collection import without_collection
 
-__all__ = ["keep_freed_memory", "no_collection", "quick_start"]
+__all__ = ["keep_freed_memory", "no_collection", "prepare_start", "quick_numpy", "quick_start"]
 
 _POSTPONED = (
     *("ast", "bz2", "ctypes", "difflib", "dis", "html", "inspect", "ipaddress", "linecache", "logging", "lzma", "pickle"),
@@ -28,7 +28,13 @@ _LARGEST_KEPT, _MOST_KEPT = 32 << 20, 256 << 20
 
 
 def quick_start(*, one_thread: bool) -> None:
-    """Import NumPy without what commands have no use for, and let the process split; nothing where this is no command's process.
+    """Do what `prepare_start` and `quick_numpy` do."""
+    prepare_start(one_thread=one_thread)
+    quick_numpy()
+
+
+def prepare_start(*, one_thread: bool) -> None:
+    """Let the process split, and NumPy start no threads; nothing where this is no command's process.
 
     With `one_thread` modules that are rarely used are left for later, too: of two threads that use one first at the same time,
     one might find it half made.
@@ -41,8 +47,14 @@ def quick_start(*, one_thread: bool) -> None:
     if is_command(sys.argv):
         if one_thread:
             postpone(_POSTPONED)
-        import_numpy()
         allow_second_process()
+
+
+def quick_numpy() -> None:
+    """Import NumPy without what commands have no use for; nothing where this is no command's process."""
+    if is_command(sys.argv):
+        with without_collection():
+            import_numpy()
 
 
 def keep_freed_memory() -> None:

@@ -10,6 +10,7 @@ import threading
 from typing import NoReturn
 
 from vta.support.code_archive import CodeArchive, archive_path
+from vta.support.without_collection import without_collection
 
 __all__ = ["script"]
 
@@ -20,7 +21,8 @@ def script() -> NoReturn:
     archive = None if path is None else CodeArchive(path)
     if archive is not None:
         archive.install()
-    from vta.cli.main import main
+    with without_collection():
+        from vta.cli.main import main
 
     status = main()
     if archive is not None:

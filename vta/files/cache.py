@@ -6,23 +6,24 @@ import hashlib
 import json
 import logging
 import os
-import random
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from math import prod
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from stat import S_ISREG
+from typing import TYPE_CHECKING, Any
 
 from vta.files.second_process import made
+from vta.files.user_file import open_regular
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Arrays", "cache_directory", "code_digest", "file_stamp", "is_writable", "process_directory", "remembered"]
 
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, "NDArray[Any]"]
 
 _MOST_FILES = 8192
 """Of each kind, about; the oldest make room."""
@@ -110,9 +111,8 @@ def file_stamp(path: Path) -> bytes:
 def _read(path: Path, key: bytes) -> Arrays | None:
     """What is kept for `key`, if that can be read and is what was written."""
     try:
-        if not path.is_file():  # a pipe would keep its reader waiting
-            return None
-        content = path.read_bytes()
+        with open_regular(path) as stream:
+            content = stream.read()
     except OSError:
         return None
     if _digest(key, content[_DIGEST_BYTES:]) == content[:_DIGEST_BYTES]:
@@ -127,23 +127,35 @@ def _digest(key: bytes, content: bytes) -> bytes:
 
 
 def _write(directory: Path, path: Path, key: bytes, content: bytes) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    if random.randrange(_COUNTED_EACH) == 0:
+    if int(path.stem[:8], 16) % _COUNTED_EACH == 0:
+        directory.mkdir(parents=True, exist_ok=True)
         files = sorted((entry.stat().st_mtime, entry.path) for entry in os.scandir(directory))
         for _, old in files[: max(0, len(files) + 1 - _MOST_FILES)]:
             Path(old).unlink(missing_ok=True)
-    if not path.exists() or path.is_file():
-        _replace(path, _digest(key, content) + content)
+    with suppress(FileNotFoundError):
+        if not S_ISREG(os.stat(path).st_mode):
+            return
+    _replace(path, _digest(key, content) + content)
 
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file that appears whole. Nobody waits for the disk: what does not get there is made again."""
-    temporary = path.with_name(f".{path.stem}.{os.urandom(6).hex()}")
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
-        temporary.write_bytes(content)
+        descriptor = os.open(temporary, flags, 0o666)
+    except FileNotFoundError:
+        os.makedirs(folder, exist_ok=True)
+        descriptor = os.open(temporary, flags, 0o666)
+    try:
+        with open(descriptor, "wb") as stream:
+            stream.write(content)
         os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def _packed(arrays: Arrays) -> bytes:
@@ -154,8 +166,13 @@ def _packed(arrays: Arrays) -> bytes:
 
 def _unpacked(content: bytes) -> Arrays:
     line, _, values = content.partition(b"\n")
+    listed = json.loads(line)
+    if not listed:
+        return {}
+    import numpy as np  # which commands import in their own way, after they look for something here
+
     arrays, at = {}, 0
-    for name, dtype, shape in json.loads(line):
+    for name, dtype, shape in listed:
         count = prod(shape)
         nbytes = count * np.dtype(dtype).itemsize
         array = np.frombuffer(values, dtype, count, at) if nbytes else np.zeros(count, dtype)

@@ -51,6 +51,11 @@ class ProcessHalves:
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, child == 0)
 
+    @property
+    def ended_early(self) -> bool:
+        """In the first half: whether the second one is known to have ended before it began to make anything."""
+        return not self.is_second and self._child is None and not self._started
+
     def postpone(self, digest: bytes, make: Callable[[], bytes]) -> None:
         """In the second half: make this when everything that is asked for is known."""
         self._jobs.setdefault(digest, make)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 from vta.support.on_cores import THREADS_VARIABLE, usable_cores
 
-__all__ = ["Postponed", "SecondProcess", "ahead", "allow_second_process", "can_split", "made"]
+__all__ = ["Postponed", "SecondProcess", "ahead", "allow_second_process", "can_split", "end_ahead", "made"]
 
 _MOST_THREADS = 2
 """The main one, and that of a command's progress, which holds no lock for long that the second half needs."""
@@ -61,10 +61,14 @@ class SecondProcess:
     Without `allow_second_process`, on a machine with one core, or where OMP_NUM_THREADS is 1, it does nothing.
     """
 
-    def __init__(self, wanted: bool = True, *, alone: int = 0) -> None:
-        """With `wanted` false it does nothing either. The first `alone` things are made before anything is split."""
-        self._usable = wanted and can_split()
+    def __init__(self, wanted: bool = True, *, alone: int = 0, hands_on: bool = False) -> None:
+        """With `wanted` false it does nothing either. The first `alone` things are made before anything is split.
+
+        With `hands_on`, where nothing is asked for in this block, what went ahead is left to the next one.
+        """
+        self._wanted, self._usable = wanted, wanted and can_split()
         self._alone = alone
+        self._idle = hands_on
         self._halves: ProcessHalves | None = None
 
     def __enter__(self) -> SecondProcess:
@@ -78,13 +82,18 @@ class SecondProcess:
         if _Now.opened is not self:
             return
         _Now.opened = None
-        if self._halves is not None and self._halves.is_second:
+        if self._idle and kind is None:
+            _Now.ahead = self._halves
+        elif self._halves is not None and self._halves.is_second:
             self._halves.make_from_the_end(failed=kind is not None)
         elif self._halves is not None:
             self._halves.end()
 
     def made(self, digest: bytes, make: Callable[[], bytes]) -> bytes:
         """See the function `made`."""
+        self._idle = False
+        if self._halves is not None and self._halves.ended_early:
+            self._halves, self._usable = None, self._wanted and can_split()
         if self._halves is None and self._usable and self._alone:
             self._alone -= 1
             return make()
@@ -131,6 +140,13 @@ def ahead(work: Callable[[], object]) -> Iterator[None]:
     finally:
         _Now.ahead = None
         halves.end()
+
+
+def end_ahead() -> None:
+    """End the second half that went ahead, if there is one: what it makes is of no use after all."""
+    if _Now.ahead is not None:
+        _Now.ahead.end()
+        _Now.ahead = None
 
 
 def _run_unseen(work: Callable[[], object]) -> None:

@@ -114,7 +114,7 @@ def _lines_by_start(geometry: str) -> dict[str, list[str]]:
     path = folder / f"{geometry}.log" if folder else None
     found: dict[str, list[str]] = {}
     if path is not None and path.is_file():
-        for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+        for line in path.read_bytes().decode(errors="replace").split("\n"):
             start, separator, _ = line.partition('"config": ')
             if separator:
                 found.setdefault(start, []).append(line)

@@ -98,7 +98,9 @@ def _schedules(found: Estimate, sizes: TileSizes, outer: Bools, kernel: tuple[in
     grid = found.cycles.shape
 
     def at(place: tuple[Ints, ...], values: Ints | Bools) -> int:
-        return int(np.broadcast_to(values, grid)[place])
+        # An axis along which values do not change has one, or is none.
+        axes = zip(place[len(place) - values.ndim :], values.shape, strict=True)
+        return int(values[tuple([along if extent > 1 else 0 for along, extent in axes])])
 
     for flat in places:
         place = np.unravel_index(flat, grid)

@@ -55,7 +55,11 @@ class Estimate:
 
 def work_cycles(operator: GemmOperator) -> int:
     """Cycles of micro-ops for products and passes."""
-    return operator.output.elements * (passes_per_row(operator) + operator.main_term.products_per_row)
+    return _work_cycles(operator, passes_per_row(operator))
+
+
+def _work_cycles(operator: GemmOperator, passes: int) -> int:
+    return operator.output.elements * (passes + operator.main_term.products_per_row)
 
 
 def passes_per_row(operator: GemmOperator) -> int:
@@ -97,7 +101,7 @@ def estimate(operator: GemmOperator, hw: HardwareConfig, buffers: Buffers, sizes
     passes = passes_per_row(operator)
     instructions = loops.tiles * passes + loops.tiles * loops.steps * _phases(operator.main_term)
     parameters = loops.tiles * sizes.tile_co * (REQUANTIZE_PARAMETERS * operator.requantizations)
-    compute = work_cycles(operator) + instructions * INSTRUCTION_CYCLES + parameters
+    compute = _work_cycles(operator, passes) + instructions * INSTRUCTION_CYCLES + parameters
     compute = compute + uop_bytes / beat + uop_loads * _UOP_LOAD_CYCLES
     overlapped = (slots[0] > 1) & (slots[1] > 1) & (slots[2] > 1)
     first = (window * hw.elem_bytes(MemoryType.INP) + need.wgt_slot * hw.elem_bytes(MemoryType.WGT)) / beat

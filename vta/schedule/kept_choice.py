@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from vta.config.hardware import HardwareConfig
-from vta.files.cache import code_digest, file_stamp, remembered
+from vta.files.cache import Arrays, code_digest, file_stamp, remembered
 from vta.native import core_path
-from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
 from vta.tile.gemm_operator import GemmOperator
 
@@ -28,10 +27,22 @@ def kept_choice(operator: GemmOperator, hw: HardwareConfig) -> Schedule:
 
     Raises `CompileError` as that does, and `Postponed` in the second half of a `SecondProcess`.
     """
-    key = b"\0".join([_code(), json.dumps(hw.to_json()).encode(), repr(operator.workload_key).encode()])
-    values = remembered(_KEPT, key, lambda: {_KEPT: np.array(astuple(choose_schedule(operator, hw)), np.int64)})[_KEPT].tolist()
+
+    def choose() -> Arrays:
+        # Many networks have none but shipped schedules, and those that were chosen before.
+        from vta.schedule.choose import choose_schedule
+
+        return {_KEPT: np.array(astuple(choose_schedule(operator, hw)), np.int64)}
+
+    key = b"\0".join([_code(), _config(hw), repr(operator.workload_key).encode()])
+    values = remembered(_KEPT, key, choose)[_KEPT].tolist()
     given = zip(fields(Schedule), values, strict=True)
     return Schedule(**{field.name: bool(value) if field.type == "bool" else value for field, value in given})
+
+
+@cache
+def _config(hw: HardwareConfig) -> bytes:
+    return json.dumps(hw.to_json()).encode()
 
 
 @cache

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["dataclass"]
@@ -18,7 +19,7 @@ _Method = Callable[..., Any]
 
 _FIELDS, _MATCHED, _PARAMETERS = "__dataclass_fields__", "__match_args__", "__dataclass_params__"
 """What the standard decorator makes of the fields of a class, and what it was called with."""
-_FEW = 48
+_FEW = 192
 """Instances that are made before it is worth to compile how."""
 _NO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")
 """Annotations that make no field of their own have one of these in them; only the standard decorator tells which it is."""
@@ -40,7 +41,7 @@ def _made(cls: type, frozen: bool, eq: bool, shown: bool, kw_only: bool) -> type
     if cls.__doc__ is None:
         cls.__doc__ = cls.__name__  # the standard one would take long to put the signature there
     own = dict(vars(cls))
-    if any(isinstance(value, dataclasses.Field) for value in own.values()):
+    if dataclasses.Field in map(type, own.values()):
         _make_fields(cls, kw_only)  # which puts the defaults into their places
     else:
         for name in (_FIELDS, _MATCHED):
@@ -50,10 +51,10 @@ def _made(cls: type, frozen: bool, eq: bool, shown: bool, kw_only: bool) -> type
         "__signature__": _Signature(),
     }
     if shown:
-        methods["__repr__"] = _made_later(cls, "__repr__", _standard("__repr__"))
+        methods["__repr__"] = _made_later(cls, "__repr__", _standard_repr)
     if eq:
-        methods["__eq__"] = _made_later(cls, "__eq__", _standard("__eq__"))
-        methods["__hash__"] = _made_later(cls, "__hash__", _standard("__hash__")) if frozen else None
+        methods["__eq__"] = _made_later(cls, "__eq__", _equal)
+        methods["__hash__"] = _made_later(cls, "__hash__", _hash) if frozen else None
     if frozen:
         methods.update(__setattr__=_refuse_to_set, __delattr__=_refuse_to_delete)
     if "__eq__" in own and own.get("__hash__") is None:
@@ -148,17 +149,17 @@ def _made_later(cls: type, name: str, make: Callable[[type], _Method]) -> _Metho
 def _init_in_steps(cls: type) -> _Method:
     """An `__init__` that sets fields one by one for the first few instances, and then is compiled.
 
-    Of most classes a command makes few, and compiling takes as long as a hundred of them.
+    Of most classes a command makes few, and compiling takes as long as two hundred of them.
     """
     left = _FEW
-    plan: list[tuple[str, Any, Any]] | None = None
+    plan: _Plan | None = None
 
     def init(self: object, *arguments: Any, **named: Any) -> None:
         nonlocal left, plan
         left -= 1
         if plan is None:
-            plan = _plan(cls)
-        if left < 0 or not plan or not _set_fields(self, plan, arguments, named):
+            plan = _Plan(cls)
+        if left < 0 or not plan.set_fields(self, arguments, named):
             method = _init(cls)
             method.__name__, method.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
             cls.__init__ = method  # type: ignore[misc]
@@ -168,44 +169,50 @@ def _init_in_steps(cls: type) -> _Method:
     return init
 
 
-def _plan(cls: type) -> list[tuple[str, Any, Any]]:
-    """Name, default and factory of each field; nothing for a class whose fields are not just its arguments in order."""
-    fields = dataclasses.fields(cls)
-    if any(field.kw_only is True or not field.init for field in fields):
-        return []
-    return [(field.name, field.default, field.default_factory) for field in fields]
+class _Plan:
+    """How fields are set from the arguments of an `__init__`."""
 
+    def __init__(self, cls: type) -> None:
+        fields = dataclasses.fields(cls)
+        self._fields = [(field.name, field.default, field.default_factory, field.init) for field in fields]
+        self._in_order = [field.name for field in fields if field.init and not field.kw_only]
+        self._all_in_order = len(self._in_order) == len(fields)
+        self._is_checked = hasattr(cls, "__post_init__")
 
-def _set_fields(self: object, plan: list[tuple[str, Any, Any]], arguments: tuple[Any, ...], named: dict[str, Any]) -> bool:
-    """Set all fields; False, and no field is set, where arguments do not fit: what they are refused with is not for here."""
-    set_field, given = object.__setattr__, len(arguments)
-    if given == len(plan) and not named:
-        for (name, _, _), value in zip(plan, arguments):  # noqa: B905 - they are as many
-            set_field(self, name, value)
-        if hasattr(self, "__post_init__"):
-            self.__post_init__()
-        return True
-    values = list(arguments)
-    if given > len(plan):
-        return False
-    taken = 0
-    for name, default, factory in plan[given:]:
-        if name in named:
-            values.append(named[name])
-            taken += 1
-        elif default is not dataclasses.MISSING:
-            values.append(default)
-        elif factory is not dataclasses.MISSING:
-            values.append(factory())
+    def set_fields(self, instance: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> bool:
+        """Set all; False, and none is set, where arguments do not fit: what they are refused with is not for here."""
+        set_field, names = object.__setattr__, self._in_order
+        if not named and self._all_in_order and len(arguments) == len(names):
+            for name, value in zip(names, arguments):  # noqa: B905 - they are as many
+                set_field(instance, name, value)
         else:
-            return False
-    if taken != len(named):
-        return False
-    for (name, _, _), value in zip(plan, values, strict=True):
-        set_field(self, name, value)
-    if hasattr(self, "__post_init__"):
-        self.__post_init__()
-    return True
+            values = self._values(arguments, named)
+            if values is None:
+                return False
+            for name, value in values.items():
+                set_field(instance, name, value)
+        if self._is_checked:
+            instance.__post_init__()
+        return True
+
+    def _values(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any] | None:
+        """The values of all fields that get one; None where arguments do not fit."""
+        values = dict(zip(self._in_order, arguments))  # noqa: B905 - there may be fewer
+        taken = len(values)
+        for name, default, factory, is_argument in self._fields:
+            if name in named:
+                if name in values or not is_argument:
+                    return None
+                values[name] = named[name]
+                taken += 1
+            elif name not in values:
+                if default is not dataclasses.MISSING:
+                    values[name] = default
+                elif factory is not dataclasses.MISSING:
+                    values[name] = factory()
+                elif is_argument:
+                    return None
+        return values if taken == len(arguments) + len(named) else None
 
 
 def _init(cls: type) -> _Method:
@@ -237,18 +244,36 @@ def _init(cls: type) -> _Method:
     return method
 
 
-def _standard(name: str) -> Callable[[type], _Method]:
-    """What makes the method called `name` as the standard library does."""
+def _equal(cls: type) -> _Method:
+    """Compares what counts of two instances of one class, as the standard method does."""
+    parts = _parts(field.name for field in dataclasses.fields(cls) if field.compare)
 
-    def make(cls: type) -> _Method:
-        fields = [(field.name, field.type, field) for field in dataclasses.fields(cls)]
-        # Without a text of its own the class would get its signature for one, which takes ten times as long as all the rest.
-        own = {"__doc__": cls.__doc__}
-        made = dataclasses.make_dataclass(cls.__name__, fields, init=False, unsafe_hash=True, namespace=own)
-        method: _Method = getattr(made, name)
-        return method
+    def equal(self: Any, other: object) -> Any:
+        return parts(self) == parts(other) if other.__class__ is self.__class__ else NotImplemented
 
-    return make
+    return equal
+
+
+def _hash(cls: type) -> _Method:
+    """Is equal for instances that are, as the standard method is."""
+    counted = (field.name for field in dataclasses.fields(cls) if (field.compare if field.hash is None else field.hash))
+    parts = _parts(counted)
+    return lambda self: hash(parts(self))
+
+
+def _parts(names: Iterable[str]) -> Callable[[object], tuple[Any, ...]]:
+    """A function that returns the values of fields."""
+    listed = tuple(names)
+    return attrgetter(*listed) if len(listed) > 1 else lambda self: tuple([getattr(self, name) for name in listed])
+
+
+def _standard_repr(cls: type) -> _Method:
+    """The method that the standard library makes."""
+    fields = [(field.name, field.type, field) for field in dataclasses.fields(cls)]
+    # Without a text of its own the class would get its signature for one, which takes ten times as long as all the rest.
+    made = dataclasses.make_dataclass(cls.__name__, fields, init=False, eq=False, namespace={"__doc__": cls.__doc__})
+    method: _Method = made.__repr__
+    return method
 
 
 class _Signature:

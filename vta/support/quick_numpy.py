@@ -55,6 +55,22 @@ class _Types(ModuleType):
 _TYPES = ("numpy._typing", "numpy.typing")
 
 
+class _LinearAlgebra(ModuleType):
+    """Stands in for `numpy.linalg`, of which NumPy names a few functions for polynomials and matrices as it is imported."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            return getattr(import_module(_LINEAR_ALGEBRA), name)(*arguments, **named)
+
+        return call
+
+
+_LINEAR_ALGEBRA = "numpy.linalg"
+
+
 def import_numpy() -> None:
     """Import NumPy if that was not done. What it computes is the same; `help` shows less of it."""
     if "numpy" in sys.modules:
@@ -64,9 +80,13 @@ def import_numpy() -> None:
         sys.modules[name] = _Types(name)
     before = sys.modules.pop("inspect", None)
     stand_in = sys.modules["inspect"] = _Inspect("inspect")
+    sys.modules[_LINEAR_ALGEBRA] = _LinearAlgebra(_LINEAR_ALGEBRA)
     try:
         import numpy
 
+        del sys.modules[_LINEAR_ALGEBRA]
+        if "linalg" in vars(numpy):  # versions before 2 do not look for it when it is asked for
+            numpy.linalg = import_module(_LINEAR_ALGEBRA)
         for name in _TYPES:  # an import puts there what it finds, and would look there for what it did not
             setattr(numpy, name.rpartition(".")[2], sys.modules[name])
     finally:

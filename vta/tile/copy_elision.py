@@ -7,13 +7,13 @@ never larger than what the next tile copies into them, the maximum is the copy.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.isa.instruction import AluOp
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.step import Branch, Step
 
@@ -23,7 +23,8 @@ __all__ = ["with_elided_copies"]
 Ints = NDArray[np.int64]
 
 
-class _Range(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Range:
     """Bounds of values: one for all channels, or one each."""
 
     low: Ints

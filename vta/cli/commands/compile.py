@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.dumps import add_dumps, dumping, list_passes
@@ -24,9 +23,10 @@ from vta.cli.options import (
     positive_or_zero,
     target_list,
 )
-from vta.cli.quick_start import no_collection, quick_start
+from vta.cli.quick_start import no_collection, prepare_start, quick_numpy
 from vta.cli.search_ahead import search_ahead
 from vta.cli.terminal.output import Output, count, size
+from vta.files.second_process import end_ahead
 
 if TYPE_CHECKING:
     from vta.compiler.profit import HostModel, OffloadEstimate
@@ -161,13 +161,15 @@ def _run(options: argparse.Namespace) -> None:
         return
     if options.print_graph and options.dump_after:
         raise UsageError("--print-graph ends before the passes of --dump-after; canonicalize is the pass that it shows")
-    quick_start(one_thread=True)
+    prepare_start(one_thread=True)
     if options.output is None and not options.print_graph:
         options.output = output_file(f"{model_stem(options.model)}.vta")
     output = Output(options.json)
     start = time.perf_counter()
-    with no_collection(), output.progress() as progress:
-        result = _print_graph(options, output, progress) if options.print_graph else _compile(options, output, progress)
+    with no_collection(), search_ahead(options):
+        quick_numpy()
+        with output.progress() as progress:
+            result = _print_graph(options, output, progress) if options.print_graph else _compile(options, output, progress)
     output.result({**result, "seconds": time.perf_counter() - start})
 
 
@@ -181,8 +183,9 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     with dumping(options) as watch:
         held = [import_network(options)]
         quantized = is_quantized(held[0])
-        with search_ahead(held[0], options) if quantized else nullcontext():
-            module = compile_network(held.pop(), options, progress, watch=watch)
+        if not quantized:
+            end_ahead()
+        module = compile_network(held.pop(), options, progress, watch=watch)
     module, host = _with_host(module, options, progress)
     gpu = None
     if module.gpu is not None:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import DEVICES, HelpFormatter, add_debug, add_device, add_host, add_json, existing_file, integer, output_file
+from vta.cli.quick_start import quick_numpy
 from vta.cli.running.cycles import add_cycle_device, add_cycle_run, check_cycle_options, print_costs, print_cycles
 from vta.cli.running.frames import add_frames, run_stream, start_states
 from vta.cli.running.remote import add_remote, check_remote_options
@@ -113,6 +114,7 @@ def _run(options: argparse.Namespace) -> None:
         from vta.errors import UsageError
 
         raise UsageError("--records: schedules are for kernels that are compiled here, which --host llvm asks for")
+    quick_numpy()
     if options.frames is not None:
         run_stream(options)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from vta.codegen.gemm_description import FROM_BOTTOM, Placement
 from vta.codegen.stream import Stream
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["Rows", "Template", "template"]
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """Rows of the on-chip buffers."""
 
     inp: int

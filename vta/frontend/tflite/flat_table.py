@@ -14,6 +14,12 @@ __all__ = ["FlatTable", "FlatTables"]
 _HEADER = 4
 """Bytes of a table's fields before the first place."""
 _BOOL, _INT8, _INT32, _UINT8, _UINT32 = (Struct(form) for form in ("<?", "<b", "<i", "<B", "<I"))
+_KINDS = {
+    "flag": _BOOL,
+    "int8": _INT8,
+    "int32": _INT32,
+    "float32": Struct("<f"),
+}
 _PLACES = tuple(Struct(f"<{count}H") for count in range(64))
 
 
@@ -61,6 +67,11 @@ class FlatTable:
     def uint32(self, field: int) -> int:
         """An unsigned number of four bytes; 0 if the field is absent."""
         return self._number(field, _UINT32)
+
+    def number(self, field: int, kind: str, default: float) -> Any:
+        """A field whose type is only known by name: flag, int8, int32 or float32; `default`, of that type, if it is absent."""
+        at = self._at(field)
+        return _read(_KINDS[kind], self.content, at) if at else default
 
     def target(self, field: int) -> int | None:
         """The position that a field refers to; None if it is absent."""

@@ -20,7 +20,7 @@ _FOLDED = ("VAR_HANDLE", "ASSIGN_VARIABLE")
 
 def variable_name(record: OperatorRecord) -> str:
     """What the variable of a VAR_HANDLE is called: its name, after that of its container if it has one."""
-    names = [(text or b"").decode(errors="replace") for text in (record.options.Container(), record.options.SharedName())]
+    names = [record.options[field] for field in ("Container", "SharedName")]
     return "/".join(name for name in names if name)
 
 

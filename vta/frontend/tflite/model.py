@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES, MOST_SHARED, faults_of
 from vta.frontend.tflite.flat_table import FlatTable, FlatTables
+from vta.frontend.tflite.options import Options
 from vta.frontend.tflite.schema import schema
 from vta.support.dataclass import dataclass
 
@@ -113,8 +114,8 @@ class OperatorRecord:
     inputs: tuple[int, ...]
     """Tensor numbers; -1 for an absent one."""
     outputs: tuple[int, ...]
-    options: Any
-    """The options table of the operator's kind, or None."""
+    options: Options
+    """Those of the operator's kind; none, if they are another's."""
     custom: bytes = b""
     """The options of an operator that is not TFLite's own."""
     intermediates: tuple[int, ...] = ()
@@ -178,7 +179,7 @@ def _called(tables: _Tables, main: Model, nbytes: int) -> dict[int, Model]:
 
 def called_graphs(record: OperatorRecord) -> tuple[int, ...]:
     """The numbers of the graphs that an operator calls."""
-    return tuple(getattr(record.options, f"{which}SubgraphIndex")() for which in _CALLS.get(record.kind, ()))
+    return tuple(record.options[f"{which}SubgraphIndex"] for which in _CALLS.get(record.kind, ()))
 
 
 def _graph(tables: _Tables, graph: FlatTable, nbytes: int) -> Model:
@@ -297,11 +298,6 @@ def _operator(tables: _Tables, table: FlatTable, index: int, tensors: int) -> Op
     return OperatorRecord(kind, inputs, outputs, _options(table), custom, intermediates)
 
 
-def _options(table: FlatTable) -> Any:
+def _options(table: FlatTable) -> Options:
     kind = _OPTIONS.get(table.uint8(_OperatorField.BUILTIN_OPTIONS_TYPE), _NO_OPTIONS)
-    target = table.target(_OperatorField.BUILTIN_OPTIONS)
-    if kind == _NO_OPTIONS or target is None:
-        return None
-    options = schema(kind)()
-    options.Init(table.content, target)
-    return options
+    return Options(kind, table.table(_OperatorField.BUILTIN_OPTIONS))

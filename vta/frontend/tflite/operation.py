@@ -132,10 +132,7 @@ class Operation:
 
     def option(self, name: str) -> Any:
         """Return a field of the operator's options; raises `ImportModelError` if the options are missing or another's."""
-        read = getattr(self.record.options, name, None)
-        if read is None:
-            raise ImportModelError(f"option {name} is missing")
-        return read()
+        return self.record.options[name]
 
     def apply(self, op: str, *inputs: Node, **attributes: Any) -> Node:
         """Return a node of the graph that belongs to this layer; a constant if all `inputs` are."""

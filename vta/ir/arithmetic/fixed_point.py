@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import CompileError
+from vta.support.dataclass import dataclass
 
 __all__ = [
     "INT32_MAX",
@@ -153,7 +154,8 @@ def slope_multiplier(slope: Any) -> tuple[Array, Array]:
         shift = shift - large
 
 
-class HardSwishConstants(NamedTuple):
+@dataclass(frozen=True)
+class HardSwishConstants:
     """The integers of ``(x * clip(x * factor + share, 0, 2 * share) + term) >> shift``."""
 
     factor: int

@@ -49,6 +49,8 @@ def wanted(attrs: Attributes, field: str, allowed: str) -> GraphError:
 def check_int(attrs: Attributes, field: str, least: int | None = None, most: int | None = None) -> None:
     """Check that `field` of the frozen dataclass `attrs` is an integer from `least` to `most`; store it as a plain int."""
     value = getattr(attrs, field)
+    if type(value) is int and (least is None or value >= least) and (most is None or value <= most):
+        return
     bounds = ((" of at least", least), (" and at most" if least is not None else " of at most", most))
     bound = "".join(f"{word} {limit}" for word, limit in bounds if limit is not None)
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
@@ -60,6 +62,9 @@ def check_int(attrs: Attributes, field: str, least: int | None = None, most: int
 def check_ints(attrs: Attributes, field: str, length: int | None = None, least: int | None = None) -> None:
     """Check that `field` holds `length` integers, none below `least`; store them as a tuple of plain ints."""
     value = getattr(attrs, field)
+    as_stored = type(value) is tuple and set(map(type, value)) <= {int}
+    if as_stored and length in (None, len(value)) and (least is None or min(value, default=least) >= least):
+        return
     count = "" if length is None else f"{length} "
     bound = "" if least is None else f" of at least {least}"
     good = (

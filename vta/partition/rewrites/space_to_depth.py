@@ -16,7 +16,7 @@ import numpy as np
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node, attrs_of, call, constant
+from vta.ir.graph import Graph, Node, attrs_of, call, constant, with_inputs
 from vta.ir.ops.nn.conv import Conv2DAttributes
 from vta.ir.ops.shape import PadAttributes
 from vta.isa.instruction import DEPTHWISE_TAPS
@@ -192,11 +192,9 @@ def _rewritten(graph: Graph, fused_operators: Iterable[FusedOperator], folds: di
             done[node] = _convolution(node, source, *roots[node])
         elif node in factors and node.op != ops.CONSTANT:
             inputs = [_tiled(source, factors[node]) if source in _by_channel(node) else done[source] for source in node.inputs]
-            done[node] = call(node.op, inputs, node.name, **vars(node.attrs))
-        elif any(done[source] is not source for source in node.inputs):
-            done[node] = call(node.op, [done[source] for source in node.inputs], node.name, **vars(node.attrs))
+            done[node] = with_inputs(node, tuple(inputs))
         else:
-            done[node] = node
+            done[node] = with_inputs(node, tuple([done[source] for source in node.inputs]))
     return graph.rebuilt(done)
 
 

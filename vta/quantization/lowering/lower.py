@@ -86,7 +86,7 @@ def lower(graph: Graph, hw: HardwareConfig, diagnostics: Diagnostics | None = No
     users = bounded.users()
     done: dict[Node, Node] = {}
     rescaled_nodes = sum(isinstance(node.attrs, RescaledAttributes) for node in bounded.nodes())
-    with SecondProcess(rescaled_nodes >= _WORTH_SPLITTING):
+    with SecondProcess(rescaled_nodes >= _WORTH_SPLITTING, hands_on=True):
         for node in bounded.nodes():
             inputs = tuple(done[source] for source in node.inputs)
             sole = bool(node.inputs) and len(users[node.inputs[0]]) == 1 and node.inputs[0] not in bounded.outputs

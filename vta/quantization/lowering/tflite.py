@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,10 @@ from vta.quantization.requantize.rounding_steps import average_steps, requantize
 from vta.quantization.requantize.threshold_fit import fit, fit_once
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, ThresholdFit, Thresholds, thresholds_of
 from vta.quantization.requantize.unit import UnitParameters, fit_unit, fits_unit
-from vta.quantization.requantize.unit_sums import UnitSum, fit_unit_sum
 from vta.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from vta.quantization.requantize.unit_sums import UnitSum
 
 __all__ = ["Rules", "lower_tflite"]
 
@@ -54,7 +57,7 @@ _STEEPEST = 2.0**16
 """Largest ratio of scales that is lowered; one beyond it leaves nothing but the sign of a value, and is a fault in a file."""
 
 
-_WORTH_KEEPING = 2048
+_WORTH_KEEPING = 1000
 """Thresholds of all channels, from which on what is found is kept for later."""
 _MADE_BY = (
     "quantization/lowering/tflite",
@@ -136,6 +139,7 @@ def _requantize(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | No
     return _ended(node, value, find, len(ratio), correction, rules)
 
 
+@cache
 def _code() -> bytes:
     """What tells versions of the places of steps apart."""
     package = Path(__file__).parents[2]
@@ -300,6 +304,8 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     numbers = scales, attrs.lhs_zero_point, attrs.rhs_zero_point, attrs.output_zero_point, attrs.rounding
     key = _code() + repr(numbers).encode()
     if rules.requantizes:
+        from vta.quantization.requantize.unit_sums import fit_unit_sum
+
         unit = fit_unit_sum(wanted, key, ratios, attrs.a_min, attrs.a_max, attrs.output_zero_point)
         if unit is not None:
             return _unit_sum(node, inputs, unit)

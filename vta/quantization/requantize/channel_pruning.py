@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node, call, constant
+from vta.ir.graph import Graph, Node, call, constant, with_inputs
 from vta.ir.operator import lookup
 from vta.ir.ops.quantized.qnn import QnnConv2DAttributes
 from vta.quantization.requantize.source_layers import SourceLayer, source_layer
@@ -217,13 +217,10 @@ def _rewritten(graph: Graph, layers: dict[Node, _Layer], bounds: dict[Node, _Bou
         if node in layers:
             layer = layers[node]
             done[node] = _narrowed(layer, done[layer.source], bounds.get(layer.source), kept)
-        elif all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
-            done[node] = node
+        elif node.op == ops.RESHAPE and node in kept:
+            done[node] = call(node.op, inputs, node.name, newshape=(node.shape[0], len(kept[node]), *node.shape[2:]))
         else:
-            attributes = dict(vars(node.attrs))
-            if node.op == ops.RESHAPE and node in kept:
-                attributes["newshape"] = (node.shape[0], len(kept[node]), *node.shape[2:])
-            done[node] = call(node.op, inputs, node.name, **attributes)
+            done[node] = with_inputs(node, inputs)
     return graph.rebuilt(done)
 
 
@@ -235,6 +232,9 @@ def _narrowed(layer: _Layer, source: Node, known: _Bounds | None, kept: dict[Nod
     if source is layer.source and end not in kept:
         return end
     assert bias is not None
+    if before is None and end not in kept:
+        total = with_inputs(bias, (with_inputs(product, (source, product.inputs[1])), bias.inputs[1]))
+        return with_inputs(end, (total,))
     weight, amount, attrs = layer.stored_weight[after], layer.stored_bias[after], layer.scales
     if layer.by_channel and isinstance(attrs, QnnConv2DAttributes):
         attrs = replace(attrs, groups=len(after))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,7 @@ def _arrays(integers: ThresholdFit | None) -> dict[str, NDArray[Any]]:
     return {name: np.asarray(getattr(value, "value", value)) for name, value in values.items() if value is not None}
 
 
+@cache
 def _code() -> bytes:
     """What tells versions of the search apart."""
     sources = [Path(__file__).with_name(f"{name}.py") for name in ("thresholds", "threshold_fit", "threshold_factors")]

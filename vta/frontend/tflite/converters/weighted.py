@@ -171,6 +171,8 @@ def _integer_weight(tensor: TensorRecord, weight: Array) -> Array:
         raise UnsupportedNodeError(f"weights of {tensor.dtype} for a quantised input cannot be imported")
     if len(set(tensor.zero_points)) != 1:
         raise UnsupportedNodeError("its weights have different zero points")
+    if tensor.dtype == "int8" and tensor.zero_points[0] == 0:
+        return weight
     values = weight.astype(np.int16) - tensor.zero_points[0]
     narrow = values.size == 0 or (values.min() >= -128 and values.max() <= 127)
     return values.astype(np.int8) if narrow else values
