@@ -35,7 +35,9 @@ HERE = Path(__file__).resolve().parents[1]
 def run_once(tree: Path, shared: Path, samples: int) -> dict[str, Any]:
     """One run of the command: what it prints as JSON, with wall and processor seconds of the whole process."""
     arguments = ["eval", str(shared / MODEL), "--data", str(shared / DATA), "--config", "sim", *PREPROCESSING]
-    command = [sys.executable, "-m", "vta.cli.main", *arguments, "--limit", str(samples), "--json"]
+    # As the script `vta` starts; older trees have no module for that.
+    module = "vta" if (tree / "vta" / "__main__.py").exists() else "vta.cli.main"
+    command = [sys.executable, "-m", module, *arguments, "--limit", str(samples), "--json"]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     # The package of the folder in which Python starts is what it takes.
     environment = {**os.environ, "PYTHONPATH": str(tree)}
