@@ -33,3 +33,32 @@ def test_a_module_of_a_package(tmp_path):
 
 def test_others_run_as_ever(tmp_path):
     assert printed(tmp_path, "import package.part, html; print(html.escape('<'))") == ["package", "&lt;"]
+
+
+def test_a_thread_waits_for_what_another_has_not_made_yet(tmp_path):
+    (tmp_path / "long.py").write_text("import __main__; __main__.begun.set(); __main__.go.wait(30); number = 5\n")
+    statements = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+begun, go = Event(), Event()
+postpone(["long"])
+import long
+with ThreadPoolExecutor(2) as pool:
+    first = pool.submit(lambda: long.number)
+    begun.wait(30)
+    second = pool.submit(lambda: long.number)
+    go.set()
+    print(first.result(), second.result())
+"""
+    assert printed(tmp_path, statements) == ["5", "5"]
+
+
+def test_what_a_module_lacks_is_said_as_ever(tmp_path):
+    statements = """
+import plain
+try:
+    plain.nothing
+except AttributeError as error:
+    print(error)
+"""
+    assert printed(tmp_path, statements) == "run module 'plain' has no attribute 'nothing'".split()

@@ -16,11 +16,10 @@ from vta.support.without_collection import without_collection
 
 __all__ = ["keep_freed_memory", "no_collection", "prepare_start", "quick_numpy", "quick_start"]
 
-_POSTPONED = (
-    *("ast", "bz2", "ctypes", "difflib", "dis", "html", "inspect", "ipaddress", "linecache", "logging", "lzma", "pickle"),
-    *("platform", "random", "shutil", "tempfile", "textwrap", "tokenize"),
-)
-"""Modules that NumPy, the standard library or ours import for functions that compiling rarely calls."""
+_POSTPONED = ("ast", "bz2", "difflib", "dis", "html", "inspect", "ipaddress", "linecache", "lzma", "pickle", "textwrap", "tokenize")
+"""Modules that NumPy, the standard library or ours import for functions that no thread of a command calls."""
+_POSTPONED_ALONE = (*_POSTPONED, "ctypes", "logging", "platform", "random", "shutil", "tempfile")
+"""Those that compiling, by one thread, rarely calls."""
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """Options of `mallopt` of the GNU C library."""
@@ -36,8 +35,8 @@ def quick_start(*, one_thread: bool) -> None:
 def prepare_start(*, one_thread: bool) -> None:
     """Let the process split, and NumPy start no threads; nothing where this is no command's process.
 
-    With `one_thread` modules that are rarely used are left for later, too: of two threads that use one first at the same time,
-    one might find it half made.
+    Modules that are rarely used are left for later; with `one_thread` more of them: of two threads that use one first at the same
+    time, one might find it half made.
     """
     # Matrix products take one thread wherever the compiler does some, and the others would spin for a while when they start.
     if "numpy" not in sys.modules:
@@ -45,8 +44,7 @@ def prepare_start(*, one_thread: bool) -> None:
         # Arrays come and go: to look for, and clear, huge pages for each takes longer than they save.
         os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
     if is_command(sys.argv):
-        if one_thread:
-            postpone(_POSTPONED)
+        postpone(_POSTPONED_ALONE if one_thread else _POSTPONED)
         allow_second_process()
 
 

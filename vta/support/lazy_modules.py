@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +17,36 @@ else:
 __all__ = ["postpone"]
 
 
+_RUNNING = RLock()
+
+
 class _Postponed(ModuleType):
     """A module that was not run yet. `importlib.util.LazyLoader` runs one as soon as a second module imports it."""
 
     def __getattr__(self, name: str) -> Any:
-        self.__class__ = ModuleType  # type: ignore[assignment]
-        spec = self.__spec__
-        assert spec is not None
-        assert spec.loader is not None
-        spec.loader.exec_module(self)
+        with _RUNNING:
+            if self.__class__ is _Postponed:
+                self.__class__ = _Running  # type: ignore[assignment]
+                try:
+                    _run(self)
+                finally:
+                    self.__class__ = ModuleType  # type: ignore[assignment]
         return getattr(self, name)
+
+
+class _Running(ModuleType):
+    """A module that one thread is running: what it does not have yet, others wait for."""
+
+    def __getattr__(self, name: str) -> Any:
+        with _RUNNING:
+            return ModuleType.__getattribute__(self, name)
+
+
+def _run(module: ModuleType) -> None:
+    spec = module.__spec__
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(module)
 
 
 class _Later(Loader):
@@ -62,6 +83,7 @@ class _Finder(MetaPathFinder):
 def postpone(names: Iterable[str]) -> None:
     """Let imports of `names` to come run none of them; those that take names from one run it as ever.
 
-    Only for a process with one thread: of two that use a module first at the same time, one may find it half made.
+    Of two threads that use a module first at the same time, one waits for what the other has not made yet; but what it finds may
+    use what is not there. So what several threads call is not to be postponed.
     """
     sys.meta_path.insert(0, _Finder(names))

@@ -6,7 +6,6 @@ import argparse
 import math
 import time
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.commands.compile import add_region
@@ -87,6 +86,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
 
 def print_accuracy(evaluation: Any, output: Output, source: str = "float") -> None:
     """Print the accuracy of each engine and whether the integer ones agree; `source` is what the network was before lowering."""
+    from dataclasses import asdict
+
     from vta.support.table import make_table
 
     engines = {"float": source, "interpreter": "int8, interpreter", "device": "int8, device"}
@@ -119,6 +120,8 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
+    from dataclasses import asdict
+
     from vta.cli.network import QuantizedLayers, compile_network, import_network
     from vta.cli.options import preprocessing
     from vta.cli.running.session import open_module_device
@@ -186,6 +189,8 @@ def _begun(graph: Graph, data: Dataset, options: argparse.Namespace) -> Abstract
 
 def _first(stored: Dataset, limit: int | None, output: Output) -> Dataset:
     """Return the first `limit` samples; say so if whole classes are missing among them."""
+    from dataclasses import replace
+
     data = replace(stored, x=stored.x[:limit], y=stored.y[:limit])
     present, known = len(set(data.y.tolist())), len(set(stored.y.tolist()))
     if present < known:
@@ -230,6 +235,8 @@ def _layers(
 
 def _plain(row: Any) -> dict[str, Any]:
     """A row for JSON, which has no infinity: without noise, or without end of it, there is no ratio."""
+    from dataclasses import asdict
+
     values = asdict(row).items()
     return {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in values}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import DEVICES, existing_file, integer, output_file
@@ -91,6 +90,8 @@ def timing_parameters(options: argparse.Namespace, hw: HardwareConfig) -> Timing
 
     Raises `ConfigError` naming file, key and what is allowed.
     """
+    from dataclasses import replace
+
     from vta.config.timing import load_timing, timing_of
 
     timing = load_timing(options.timing, hw) if options.timing else timing_of(hw)
