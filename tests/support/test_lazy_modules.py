@@ -61,4 +61,4 @@ try:
 except AttributeError as error:
     print(error)
 """
-    assert printed(tmp_path, statements) == "run module 'plain' has no attribute 'nothing'".split()
+    assert printed(tmp_path, statements) == ["run", "module", "'plain'", "has", "no", "attribute", "'nothing'"]

@@ -16,7 +16,10 @@ from vta.support.without_collection import without_collection
 
 __all__ = ["keep_freed_memory", "no_collection", "prepare_start", "quick_numpy", "quick_start"]
 
-_POSTPONED = ("ast", "bz2", "difflib", "dis", "html", "inspect", "ipaddress", "linecache", "lzma", "pickle", "textwrap", "tokenize")
+_POSTPONED = (
+    *("ast", "bz2", "difflib", "dis", "html", "inspect", "ipaddress", "linecache", "lzma", "pickle"),
+    *("textwrap", "tokenize"),
+)
 """Modules that NumPy, the standard library or ours import for functions that no thread of a command calls."""
 _POSTPONED_ALONE = (*_POSTPONED, "ctypes", "logging", "platform", "random", "shutil", "tempfile")
 """Those that compiling, by one thread, rarely calls."""

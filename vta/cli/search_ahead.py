@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,6 +71,8 @@ def _lower(options: argparse.Namespace) -> None:
 
 
 def _limit_memory() -> None:
+    import resource  # which systems without `fork` lack
+
     limits = resource.getrlimit(resource.RLIMIT_DATA)
     most = min([_MOST_MEMORY, *(limit for limit in limits if limit != resource.RLIM_INFINITY)])
     resource.setrlimit(resource.RLIMIT_DATA, (most, limits[1]))
