@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calibration/products.h"
+#include "calibration/vectors.h"
 #include "vta_calibration.h"
 #include "vta_common.h"
 
@@ -19,44 +20,46 @@ constexpr int64_t kBlock = 32;
 
 int64_t values_of(const vta_patches& patches) { return patches.channels * patches.kernel_height * patches.kernel_width; }
 
-// The rows and columns of a kernel that meet data around a place of the output.
-struct Window {
-  int64_t top;
-  int64_t left;
-  bool within;
+// Of one axis: where the first value under a kernel lies, and which values under it are within the data.
+struct Reach {
+  int64_t start;
+  int64_t first;
+  int64_t last;
 };
 
-Window window_of(const vta_patches& p, int64_t place) {
-  const int64_t top = place / p.out_width * p.stride_height - p.top, left = place % p.out_width * p.stride_width - p.left;
-  const int64_t bottom = top + (p.kernel_height - 1) * p.dilation_height, right = left + (p.kernel_width - 1) * p.dilation_width;
-  return {top, left, top >= 0 && bottom < p.height && left >= 0 && right < p.width};
+Reach reach_of(int64_t start, int64_t kernel, int64_t dilation, int64_t size) {
+  const int64_t before = start < 0 ? (-start + dilation - 1) / dilation : 0;
+  const int64_t within = start < size ? (size - start + dilation - 1) / dilation : 0;
+  const int64_t last = std::min(kernel, within);
+  return {start, std::min(before, last), last};
 }
 
-// A patch that lies within the data, of a kernel whose columns lie beside each other.
-template <int64_t kColumns>
-void gather_within(const vta_patches& p, const float* channels, const Window& window, float* out) {
+// A patch that lies within the data, of a kernel whose columns lie beside each other. What is copied behind a row of it is
+// overwritten by the next one.
+template <int64_t kColumns, int64_t kCopied>
+void gather_within(const vta_patches& p, const float* channels, const Reach& down, const Reach& across, float* out) {
   const int64_t step = p.dilation_height * p.width;
   for (int64_t channel = 0; channel < p.channels; ++channel, channels += p.height * p.width) {
-    const float* row = channels + window.top * p.width + window.left;
-    for (int64_t i = 0; i < p.kernel_height; ++i, row += step, out += kColumns) {
-      std::memcpy(out, row, kColumns * sizeof *out);
-    }
+    const float* row = channels + down.start * p.width + across.start;
+    const int64_t last = channel + 1 < p.channels ? p.kernel_height : p.kernel_height - 1;
+    for (int64_t i = 0; i < last; ++i, row += step, out += kColumns) std::memcpy(out, row, kCopied * sizeof *out);
+    if (last < p.kernel_height) std::memcpy(out, row, kColumns * sizeof *out);
   }
 }
 
 // One patch: the values of a group of channels around a place of the output, zeros outside of the data.
 void gather(const vta_patches& p, const float* channels, int64_t place, float* out) {
-  const Window window = window_of(p, place);
-  if (window.within && p.dilation_width == 1 && p.kernel_width == 1) return gather_within<1>(p, channels, window, out);
-  if (window.within && p.dilation_width == 1 && p.kernel_width == 3) return gather_within<3>(p, channels, window, out);
+  const Reach down = reach_of(place / p.out_width * p.stride_height - p.top, p.kernel_height, p.dilation_height, p.height);
+  const Reach across = reach_of(place % p.out_width * p.stride_width - p.left, p.kernel_width, p.dilation_width, p.width);
+  const bool within = down.first == 0 && down.last == p.kernel_height && across.first == 0 && across.last == p.kernel_width;
+  if (within && p.dilation_width == 1 && p.kernel_width == 1) return gather_within<1, 1>(p, channels, down, across, out);
+  if (within && p.dilation_width == 1 && p.kernel_width == 3) return gather_within<3, 4>(p, channels, down, across, out);
+  std::memset(out, 0, static_cast<size_t>(values_of(p)) * sizeof *out);
   for (int64_t channel = 0; channel < p.channels; ++channel, channels += p.height * p.width) {
-    for (int64_t i = 0; i < p.kernel_height; ++i) {
-      const int64_t y = window.top + i * p.dilation_height, row = y * p.width;
-      const bool within = y >= 0 && y < p.height;
-      for (int64_t j = 0; j < p.kernel_width; ++j) {
-        const int64_t x = window.left + j * p.dilation_width;
-        *out++ = within && x >= 0 && x < p.width ? channels[row + x] : 0.0F;
-      }
+    for (int64_t i = down.first; i < down.last; ++i) {
+      const float* row = channels + (down.start + i * p.dilation_height) * p.width + across.start;
+      float* to = out + (channel * p.kernel_height + i) * p.kernel_width;
+      for (int64_t j = across.first; j < across.last; ++j) to[j] = row[j * p.dilation_width];
     }
   }
 }
@@ -69,21 +72,34 @@ void gather_group(const vta_patches& p, const float* sample, int64_t group, cons
   }
 }
 
-// Takes the middles off the patches of a group, adds what is left to the totals, and puts it into panels, `step` values apart.
-void center(const vta_patches& p, const float* rows, const float* middles, int64_t stride, int64_t step, float* panels,
-            double* totals, std::vector<double>* sums) {
-  const int64_t values = values_of(p);
-  sums->assign(static_cast<size_t>(stride), 0.0);
-  for (int64_t row = 0; row < p.rows * p.places; ++row, rows += stride, panels += kPanel) {
-    for (int64_t first = 0; first < stride; first += kPanel) {
-      float* panel = panels + first / kPanel * step;
+// Takes the middles off rows, adds what is left to the totals, and puts it into panels, `step` values apart. Forced inline, so that
+// it is compiled for the vector unit of its caller.
+__attribute__((always_inline)) inline void center_rows(const float* rows, int64_t count, const float* middles, int64_t stride,
+                                                       int64_t step, float* panels, double* totals) {
+  for (int64_t first = 0; first < stride; first += kPanel, panels += step) {
+    double sums[kPanel] = {};
+    for (int64_t row = 0; row < count; ++row) {
       for (int64_t at = 0; at < kPanel; ++at) {
-        panel[at] = rows[first + at] - middles[first + at];
-        (*sums)[static_cast<size_t>(first + at)] += static_cast<double>(panel[at]);
+        const float left = rows[row * stride + first + at] - middles[first + at];
+        panels[row * kPanel + at] = left;
+        sums[at] += static_cast<double>(left);
       }
     }
+    for (int64_t at = 0; at < kPanel; ++at) totals[first + at] += sums[at];
   }
-  for (int64_t at = 0; at < values; ++at) totals[at] += (*sums)[static_cast<size_t>(at)];
+}
+
+void center_plain(const float* rows, int64_t count, const float* middles, int64_t stride, int64_t step, float* panels,
+                  double* totals) {
+  center_rows(rows, count, middles, stride, step, panels, totals);
+}
+VTA_AVX2 void center_avx2(const float* rows, int64_t count, const float* middles, int64_t stride, int64_t step, float* panels,
+                          double* totals) {
+  center_rows(rows, count, middles, stride, step, panels, totals);
+}
+VTA_AVX512 void center_avx512(const float* rows, int64_t count, const float* middles, int64_t stride, int64_t step, float* panels,
+                              double* totals) {
+  center_rows(rows, count, middles, stride, step, panels, totals);
 }
 
 }  // namespace
@@ -99,15 +115,15 @@ int vta_moments_add(const vta_moments* moments, const vta_patches* patches, cons
   const vta_patches& p = *patches;
   const int64_t rows = p.rows * p.places, stride = moments->stride, size = p.rows * p.groups * p.channels * p.height * p.width;
   const int64_t step = samples * rows * kPanel;
+  const auto center = vta::calibration::widest(center_plain, center_avx2, center_avx512);
   try {
     // What is behind the values of a patch stays zero.
     std::vector<float> patch(static_cast<size_t>(rows * stride)), panels(static_cast<size_t>(samples * rows * stride));
-    std::vector<double> sums;
     for (int64_t g = 0; g < p.groups; ++g) {
       for (int64_t at = 0; at < samples; ++at) {
         gather_group(p, data + at * size, g, places + at * p.places, stride, patch.data());
         float* first = panels.data() + at * rows * kPanel;
-        center(p, patch.data(), moments->middles + g * stride, stride, step, first, moments->totals + g * stride, &sums);
+        center(patch.data(), rows, moments->middles + g * stride, stride, step, first, moments->totals + g * stride);
       }
       add_products({panels.data(), samples, rows, values_of(p)}, stride, moments->squares + g * stride * stride);
     }
