@@ -62,6 +62,30 @@ def test_moments_are_of_what_lies_under_the_kernel(groups, strides, padding, dil
         np.testing.assert_allclose(group, np.cov(values.T, bias=True), rtol=1e-4, atol=1e-3)
 
 
+@settings(deadline=None)
+@given(st.data())
+def test_moments_are_of_what_lies_under_any_kernel(data):
+    """Also where a kernel is wholly in the padding."""
+    pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
+    kernel, strides, dilation, size = (data.draw(pairs) for _ in range(4))
+    padding, groups = data.draw(st.tuples(*[st.integers(0, 4)] * 4)), data.draw(st.sampled_from([1, 2]))
+    reach = [(length - 1) * step + 1 for length, step in zip(kernel, dilation, strict=True)]
+    if any(size[at] + padding[at] + padding[at + 2] < reach[at] for at in range(2)):
+        return
+    values = np.random.default_rng(0).integers(-100, 100, (2, 4, *size)).astype(np.float32)
+    source = graph_input("x", values.shape)
+    weight = constant(np.ones((2, 4 // groups, *kernel), np.float32))
+    product = call("nn.conv2d", [source, weight], "c", strides=strides, padding=padding, dilation=dilation, groups=groups)
+    seen = PatchMoments([product])
+    seen.expect([source], 1)
+    seen.add(source, values)
+    rows = patches(values, kernel, groups, strides, padding, dilation)
+    moments = seen.values()[product]
+    if moments.count == rows.shape[1]:  # as few places as are looked at in full
+        for group, under in zip(moments.covariance, rows, strict=True):
+            np.testing.assert_allclose(group, np.cov(under.T, bias=True).reshape(group.shape), rtol=1e-4, atol=1e-2)
+
+
 @pytest.mark.parametrize("groups", [1, 2])
 def test_moments_do_not_depend_on_what_comes_together(groups):
     rng = np.random.default_rng(1)

@@ -152,6 +152,7 @@ def _patches_of(product: Node) -> Any:
     found = ffi.new("vta_patches *", {"groups": 1, "places": 1, "out_width": 1})
     found.channels, found.height, found.width = product.inputs[0].shape[1], 1, 1
     found.kernel_height = found.kernel_width = 1
+    found.stride_height = found.stride_width = found.dilation_height = found.dilation_width = 1
     if len(product.shape) == 2:
         return found
     attrs = base_attributes(Conv2DAttributes, product.attrs)
