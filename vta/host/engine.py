@@ -119,7 +119,8 @@ def _described(group: Group, kernel: GroupKernel | ProcedureKernel, known: dict[
 
 def compile_host(part: HostPart, target: CpuTarget | None = None) -> KernelLibrary:
     """Compile the kernels for this processor, side by side; those with the same text once."""
-    return KernelLibrary(host_objects(part, target or host_target()), part.symbols())
+    target = target or host_target()
+    return KernelLibrary(host_objects(part, target), part.symbols(), target.architecture)
 
 
 def host_objects(part: HostPart, target: CpuTarget) -> list[bytes]:

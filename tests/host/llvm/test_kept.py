@@ -8,7 +8,7 @@ import pytest
 
 from tests.host.computes import convolution
 from vta.errors import CompileError
-from vta.host.llvm import link, target
+from vta.host.llvm import library, link, target
 from vta.host.llvm.jit import compile_object
 from vta.host.llvm.kept import kept_object
 from vta.host.llvm.target import host_target
@@ -86,5 +86,38 @@ def test_what_was_linked_is_not_linked_again(monkeypatch):
         made = link.link_library(objects, architecture)
     except CompileError as error:
         pytest.skip(str(error))
-    monkeypatch.setattr(link.subprocess, "run", None)
+    monkeypatch.setattr(subprocess, "run", None)
     assert link.link_library(objects, architecture) == made
+
+
+def test_kernels_that_were_linked_before_need_no_llvm(tmp_path):
+    """The first process compiles and links them; the second one finds the library."""
+    try:
+        link.link_library([kept_object(outline(), host_target())], architecture_of(host_target().triple))
+    except CompileError as error:
+        pytest.skip(str(error))
+    code = """
+import sys
+import numpy as np
+from vta.ir import names as ops
+from vta.ir.graph import Graph, call, graph_input
+from vta.runtime.host_part.host_graph import host_graph
+x = graph_input("x", (1, 3, 8, 8))
+graph = Graph((x,), (call(ops.SOFTMAX, [call(ops.RELU, [x])], axis=1),))
+(out,) = host_graph(graph).run({"x": np.ones((1, 3, 8, 8), np.float32)})
+print(out.mean(), "llvmlite.binding" in sys.modules)
+"""
+    found = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT)
+        found.append(done.stdout.split())
+    assert [used for _, used in found] == ["True", "False"]
+    assert found[0][0] == found[1][0]
+
+
+def test_what_does_not_open_is_linked_by_llvm(monkeypatch):
+    objects, symbols = [kept_object(outline(), host_target())], [outline().symbol(function) for function in outline().functions]
+    monkeypatch.setattr(library, "link_library", lambda objects, architecture: b"no library")
+    found = library.KernelLibrary(objects, symbols, host_target().architecture)
+    assert set(found.addresses) == set(symbols)
+    assert isinstance(found._library, library._Jitted)

@@ -6,9 +6,7 @@ import hashlib
 import importlib.util
 import platform
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -46,6 +44,10 @@ def link_library(objects: Sequence[bytes], architecture: Architecture) -> bytes:
 
 
 def _linked(objects: Sequence[bytes], architecture: Architecture, linker: Sequence[str]) -> bytes:
+    # They take a while to import, and most libraries are kept.
+    import subprocess
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="vta-link-") as folder:
         paths = [Path(folder, f"{at}.o") for at in range(len(objects))]
         for path, code in zip(paths, objects, strict=True):

@@ -22,7 +22,6 @@ def trained_pass(graph: Graph, data: Dataset, options: Preprocessing) -> Trained
     if not ForkedCall.possible() or not is_worth_compiling(graph, len(data.y)):
         return None
     # Both processes need them: what is imported before is imported once.
-    importlib.import_module("vta.host.llvm.binding")
     importlib.import_module("vta.runtime.host_part.host_kernels")
     return TrainedPass(graph, data, options)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import ArtifactError
+from vta.host.llvm.opened_library import OpenedLibrary
 from vta.host.plan import KernelCall, KernelPlan, Place, PlanCheck, PlanTensor
 from vta.host.processors import missing_features
 from vta.host.runner import PlanRunner, WorkerThreads, address
 from vta.ir.graph import Node
-from vta.native import ffi, lib
 from vta.runtime.artifact.host_plan import (
     HostLibrary,
     PlannedKernels,
@@ -36,7 +35,6 @@ __all__ = ["check_processor", "library_plan", "plan_of_library"]
 Array = NDArray[Any]
 _ALIGNMENT = 64
 _IMAGE_AXES, _PACKED_AXES = 4, 5
-_ERROR_BYTES = 1024
 
 
 def check_processor(processor: PlannedProcessor) -> None:
@@ -90,7 +88,7 @@ class _Loader:
         self._threads = threads
         self._constants = _aligned(len(library.constants))
         self._constants[:] = np.frombuffer(library.constants, np.uint8)
-        self._code = _Functions(library.code, {call.symbol for item in self._plan.kernels for call in item.calls})
+        self._code = OpenedLibrary(library.code, {call.symbol for item in self._plan.kernels for call in item.calls})
 
     def constant(self, value: PlannedValue) -> Array | None:
         """The value, if it is a constant."""
@@ -149,29 +147,6 @@ class _Loader:
     def _tensor(self, tensor: PlannedTensor) -> PlanTensor:
         value = self._plan.values[tensor.value]
         return PlanTensor(value.shape, value.dtype, tensor.place)
-
-
-class _Functions:
-    """The functions of a library in this process, as long as it is there."""
-
-    def __init__(self, code: bytes, symbols: Iterable[str]) -> None:
-        self._library = _opened(code) if code else ffi.NULL
-        self.addresses: Mapping[str, int] = {symbol: self._address(symbol) for symbol in symbols}
-
-    def _address(self, symbol: str) -> int:
-        found = ffi.NULL if self._library == ffi.NULL else lib.vta_library_function(self._library, symbol.encode())
-        if found == ffi.NULL:
-            raise ArtifactError(f"host library: there is no function {shown(symbol)}")
-        return int(ffi.cast("uintptr_t", found))
-
-
-def _opened(code: bytes) -> Any:
-    """A library in this process, which goes with the value. It is never a file that others could change."""
-    error = ffi.new("char[]", _ERROR_BYTES)
-    found = lib.vta_library_open(ffi.from_buffer("uint8_t[]", code), len(code), error, _ERROR_BYTES)
-    if found == ffi.NULL:
-        raise ArtifactError(ffi.string(error).decode(errors="replace"))
-    return ffi.gc(found, lib.vta_library_close)
 
 
 def _aligned(nbytes: int) -> NDArray[np.uint8]:
