@@ -22,6 +22,7 @@ _FLAGS = {
 
 OPTIONS = {
     "calibration": "--calibration-method",
+    "input_values": "--input-value",
     "least_gain": "--min-gain",
     "per_channel=False": "--per-tensor",
     "requantize": "--requantise",

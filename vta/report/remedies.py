@@ -131,8 +131,8 @@ OTHERS = (
         "computed_mask",
         "computes in float: what is added to its scores, or masks them, is no constant",
         "A mask of padding, or a bias of places, that is an input of the network, or is computed from one.",
-        "export the network with the mask as a constant; or make a constant of the input of an ONNX model (`input_values` of "
-        "`load_model`; `--input-value` where it is one number). It is added on the accelerator then, where the config has the "
+        "export the network with the mask as a constant; or make a constant of the input of an ONNX model by "
+        "{input_values}. It is added on the accelerator then, where the config has the "
         "requantize and table units (attention.md)",
     ),
     Remedy(
