@@ -32,7 +32,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, None)
 _KEPT_OF_NAMES = 40
 """Characters of a name in that of the file beside it, which may not be longer than the system allows."""
 
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_ENDING = tuple(number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP"))
 """What ends a process without a word to it, unless somebody handles it."""
 
 _FILES: list[tuple[int, Path]] = []
