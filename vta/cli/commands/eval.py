@@ -124,11 +124,9 @@ def _evaluate(options: argparse.Namespace) -> None:
 
     from vta.cli.network import QuantizedLayers, compile_network, import_network
     from vta.cli.options import preprocessing
-    from vta.cli.running.session import open_module_device
     from vta.errors import DeviceError
     from vta.quantization import is_quantized
-    from vta.runtime import evaluate_top1, load_dataset, prepare
-    from vta.runtime.evaluation.compute import is_worth_compiling
+    from vta.runtime.evaluation.dataset import load_dataset, prepare
     from vta.runtime.evaluation.samples import spread
 
     check_remote_options(options)
@@ -147,6 +145,11 @@ def _evaluate(options: argparse.Namespace) -> None:
         calibration = None if given or (ready and options.requantize != "shift") else _own_samples(options, graph, stored, output)
         seen = QuantizedLayers() if options.layers else None
         trained = stack.enter_context(_begun(graph, data, options))
+        # What is imported from here on is so while the other process works.
+        from vta.cli.running.session import open_module_device
+        from vta.runtime import evaluate_top1
+        from vta.runtime.evaluation.compute import is_worth_compiling
+
         compiled = compile_network(graph, options, progress, calibration, seen)
         if len(compiled.graph.inputs) == 1:
             node = compiled.graph.inputs[0]

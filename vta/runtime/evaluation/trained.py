@@ -13,7 +13,7 @@ from vta.runtime.values.chunks import cores
 
 __all__ = ["TrainedPass", "trained_pass"]
 
-_NICE = 5
+_NICE = 12
 """Steps of the scheduler that it comes after the first process, whose turn is longer: it has what cores are idle."""
 
 
