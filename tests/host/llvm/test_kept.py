@@ -115,6 +115,12 @@ print(out.mean(), "llvmlite.binding" in sys.modules)
     assert found[0][0] == found[1][0]
 
 
+def test_without_objects_nothing_is_linked(monkeypatch):
+    monkeypatch.setattr(library, "link_library", None)
+    monkeypatch.setattr(library, "_Jitted", None)
+    assert not library.KernelLibrary([], [], host_target().architecture).addresses
+
+
 def test_what_does_not_open_is_linked_by_llvm(monkeypatch):
     objects, symbols = [kept_object(outline(), host_target())], [outline().symbol(function) for function in outline().functions]
     monkeypatch.setattr(library, "link_library", lambda objects, architecture: b"no library")

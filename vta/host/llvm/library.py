@@ -31,7 +31,7 @@ class KernelLibrary:
 def _opened(objects: Sequence[bytes], names: Sequence[str], architecture: Architecture) -> OpenedLibrary | None:
     """None where there is no linker, or what it gives cannot be opened here."""
     with suppress(VTAError):
-        return OpenedLibrary(link_library(objects, architecture), names)
+        return OpenedLibrary(link_library(objects, architecture) if objects else b"", names)
     return None
 
 

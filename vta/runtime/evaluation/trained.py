@@ -21,7 +21,7 @@ def trained_pass(graph: Graph, data: Dataset, options: Preprocessing) -> Trained
     """Begin with a graph's outputs for all samples; None if there is no core to spare, or too little to do for kernels."""
     if not ForkedCall.possible() or not is_worth_compiling(graph, len(data.y)):
         return None
-    # Both processes need them: what is imported before is imported once.
+    # Both processes need it: what is imported before is imported once.
     importlib.import_module("vta.runtime.host_part.host_kernels")
     return TrainedPass(graph, data, options)
 
