@@ -15,8 +15,8 @@ using vta::calibration::kBlock;
 using vta::calibration::ProductKernels;
 using vta::calibration::Rows;
 
-// Blocks that are multiplied together, at most.
-constexpr int64_t kMostBlocks = 64;
+// Blocks that are multiplied together, at most: two panels of so many stay in the first cache.
+constexpr int64_t kMostBlocks = 8;
 // Values of a square that is written along both axes.
 constexpr int64_t kSquare = 32;
 
@@ -61,6 +61,19 @@ void gather_within(const vta_patches& p, const float* channels, const Reach& dow
   }
 }
 
+// A patch of a kernel with three columns beside each other, of which those from kFirst to kLast lie within the data.
+template <int64_t kFirst, int64_t kLast>
+void gather_three(const vta_patches& p, const float* channels, const Reach& down, const Reach& across, float* out) {
+  const int64_t step = p.dilation_height * p.width;
+  for (int64_t channel = 0; channel < p.channels; ++channel, channels += p.height * p.width) {
+    for (int64_t i = 0; i < p.kernel_height; ++i, out += 3) {
+      const bool within = i >= down.first && i < down.last;
+      const float* row = channels + down.start * p.width + across.start + i * step;
+      for (int64_t j = 0; j < 3; ++j) out[j] = within && j >= kFirst && j < kLast ? row[j] : 0.0F;
+    }
+  }
+}
+
 // One patch: the values of a group of channels around a place of the output, zeros outside of the data.
 void gather(const vta_patches& p, const Place& at, float* out) {
   const float* channels = at.channels;
@@ -69,6 +82,11 @@ void gather(const vta_patches& p, const Place& at, float* out) {
   const bool within = down.first == 0 && down.last == p.kernel_height && across.first == 0 && across.last == p.kernel_width;
   if (within && p.dilation_width == 1 && p.kernel_width == 1) return gather_within<1, 1>(p, channels, down, across, out);
   if (within && p.dilation_width == 1 && p.kernel_width == 3) return gather_within<3, 4>(p, channels, down, across, out);
+  if (p.dilation_width == 1 && p.kernel_width == 3) {
+    if (across.first == 0 && across.last == 3) return gather_three<0, 3>(p, channels, down, across, out);
+    if (across.first == 0 && across.last == 2) return gather_three<0, 2>(p, channels, down, across, out);
+    if (across.first == 1 && across.last == 3) return gather_three<1, 3>(p, channels, down, across, out);
+  }
   std::memset(out, 0, static_cast<size_t>(values_of(p)) * sizeof *out);
   for (int64_t channel = 0; channel < p.channels; ++channel, channels += p.height * p.width) {
     for (int64_t i = down.first; i < down.last; ++i) {
