@@ -10,6 +10,8 @@ from vta.host.groups import choose_layouts, find_groups, with_beginnings
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
 from vta.host.kernels.procedures.build import ProcedureKernel, build_procedure
 from vta.host.kernels.products.convolution_shape import TileSource, convolution_shape, has_tile
+from vta.host.kernels.products.winograd import winograd_convolution
+from vta.host.kernels.products.winograd_tiles import winograd_pays
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
 from vta.host.llvm.kept import kept_object
@@ -48,15 +50,22 @@ def describe_host(
     tiles: TileSource | None = None,
     schedules: ScheduleSource | None = None,
     packed: Collection[Node] = (),
+    winograd: bool = False,
 ) -> HostPart:
     """Find kernels for what of the host's operators has some.
 
     `calls` are the host's operators in topological order; values in `kept` (outputs, inputs of regions) come out row by row.
     Those of `packed`, images that only regions read or give, may lie in blocks of as many channels as a register holds.
-    `schedules` chooses the steps of whole kernels; then `tiles` the tiles of convolutions, before the model does.
+    `schedules` chooses the steps of whole kernels; then `tiles` the tiles of convolutions, before the model does. With `winograd`
+    convolutions of floats are computed by Winograd's transforms, before all that, where this is known to take less time.
     """
     groups, layouts = host_groups(graph, calls, kept, target, packed)
-    kernels = [_kernel(group, layouts, target, tiles, schedules) for group in groups]
+    kernels = [
+        build_kernel(group, layouts, target, rule=winograd_convolution)
+        if winograd and _takes_winograd(group, layouts, target)
+        else _kernel(group, layouts, target, tiles, schedules)
+        for group in groups
+    ]
     known: dict[bytes, ProgramOutline] = {}
     return HostPart(tuple(_described(group, kernel, known) for group, kernel in zip(groups, kernels, strict=True)), layouts)
 
@@ -101,6 +110,11 @@ def _kernel(
         if steps is not None:
             return replace(found, steps=steps)
     return default_kernel(group, layouts, target, tiles)
+
+
+def _takes_winograd(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget) -> bool:
+    anchor = group.anchor
+    return anchor is not None and winograd_pays(anchor, layouts.get(anchor.inputs[0], Layout()), target)
 
 
 def _tile(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, tiles: TileSource | None) -> Tile | None:

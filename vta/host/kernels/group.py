@@ -129,10 +129,15 @@ def _scalar(node: Node) -> Value:
 
 
 def build_kernel(
-    group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, name: str = "kernel", tile: Tile | None = None
+    group: Group,
+    layouts: Mapping[Node, Layout],
+    target: CpuTarget,
+    name: str = "kernel",
+    tile: Tile | None = None,
+    rule: AnchorRule = build_anchor,
 ) -> GroupKernel:
     """Return the kernel of a group; `layouts` says how its inputs and its result lie in memory, plain where nothing is said."""
-    traced = traced_group(group, layouts, target, build_anchor, tile)
+    traced = traced_group(group, layouts, target, rule, tile)
     traced = _by_rows(traced, group)
     result, layout = group.result, layouts.get(group.result, Layout())
     in_blocks = any(layouts.get(node, Layout()).block for node in group.inputs())

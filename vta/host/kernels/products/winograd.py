@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from vta.host.kernels.anchor import SUMS, Anchor, Site
 from vta.host.kernels.products.border import names, prepared
 from vta.host.kernels.products.convolution import sums_value
+from vta.host.kernels.products.packing import in_lines
 from vta.host.kernels.products.winograd_tiles import SIZE, STEP, WinogradTile, winograd_tile
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Coordinate, Value, blocked_coordinate
@@ -35,7 +36,7 @@ from vta.host.loop.steps import Cache, ComputeAt, Reorder, Split, Step, Unroll, 
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn.conv import Conv2DAttributes
 
-__all__ = ["winograd"]
+__all__ = ["winograd_convolution"]
 
 Array = NDArray[Any]
 _WEIGHTS = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
@@ -45,7 +46,7 @@ _LANES_TOGETHER = 4
 """Input channels whose products are written out."""
 
 
-def winograd(node: Node, site: Site) -> Anchor:
+def winograd_convolution(node: Node, site: Site) -> Anchor:
     """A convolution with 3x3 windows, without strides, dilation or groups, of constant weights."""
     attrs = attrs_of(node, Conv2DAttributes)
     lanes, weight = site.lanes, np.asarray(node.inputs[1].value)
@@ -164,4 +165,4 @@ def _packed(weight: Array, lanes: int) -> Array:
     full = np.zeros((blocks * lanes, in_blocks * lanes, SIZE, SIZE), np.float32)
     full[: len(weight), : weight.shape[1]] = _WEIGHTS @ weight.astype(np.float64) @ _WEIGHTS.T
     parted = full.reshape(blocks, lanes, in_blocks, lanes, SIZE, SIZE)
-    return np.ascontiguousarray(parted.transpose(4, 5, 0, 2, 3, 1))
+    return in_lines(parted.transpose(4, 5, 0, 2, 3, 1))
