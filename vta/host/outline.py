@@ -18,7 +18,7 @@ import numpy as np
 from vta.files.cache import Arrays, code_digest, remembered
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel
-from vta.host.loop.compute_text import compute_text
+from vta.host.loop.compute_text import compute_key
 from vta.host.loop.lower import lower
 from vta.host.loop.nest import Program
 from vta.host.loop.schedule import scheduled
@@ -73,7 +73,7 @@ def outline_of_kernel(kernel: Kernel, steps: Sequence[Step], known: dict[bytes, 
 
     Kernels that compute the same in the same steps are looked for once: they are in `known` from then on.
     """
-    key = "\n".join((compute_text(kernel), *map(repr, steps))).encode()
+    key = "\n".join((compute_key(kernel), *map(repr, steps))).encode()
     found = known.get(key)
     if found is None:
         found = known[key] = _kept_outline(kernel, steps, key + code_digest(*_CODE))

@@ -105,8 +105,7 @@ class _Builder:
         values = np.asarray(array)
         axis = {1: 0, 3: 0, 4: 1}.get(values.ndim)
         padded = values
-        if axis is not None and values.shape[axis] > 1:
-            more = -values.shape[axis] % self.lanes
+        if axis is not None and values.shape[axis] > 1 and (more := -values.shape[axis] % self.lanes):
             padded = np.pad(values, [(0, more if at == axis else 0) for at in range(values.ndim)])
         buffer = Buffer(f"constant{len(self.constants)}", padded.shape, values.dtype.name)
         self.constants.append((buffer, np.ascontiguousarray(padded)))

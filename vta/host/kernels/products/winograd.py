@@ -41,7 +41,7 @@ __all__ = ["winograd_convolution"]
 Array = NDArray[Any]
 _WEIGHTS = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
 """G."""
-_DATA, _PRODUCTS, _TILE = "transformed", "products", "tile"
+_COLUMNS, _DATA, _PRODUCTS, _TILE, _ROWS = "columns", "transformed", "products", "tile", "rows"
 _LANES_TOGETHER = 4
 """Input channels whose products are written out."""
 
@@ -58,16 +58,16 @@ def winograd_convolution(node: Node, site: Site) -> Anchor:
     padding = (top, left, bottom + rows % STEP, right + columns % STEP)
     by_rows = site.layout.block == lanes
     source, stages, steps = prepared(site.value(0), site.layout, padding, lanes, in_blocks=True, by_rows=by_rows)
-    # Its positions come first: products of one of them, for some tiles, are a product of two matrices.
-    axes = axes_of({"p": SIZE, "q": SIZE, "n": batch, "ty": -(-rows // STEP), "tx": -(-columns // STEP)})
-    data = _transformed(source, axes, in_blocks, lanes)
+    # Positions in a tile come first: products at one of them, for some tiles, are a product of two matrices.
+    tiles = axes_of({"n": batch, "ty": -(-rows // STEP), "tx": -(-columns // STEP)})
+    data = _transformed(source, tiles, in_blocks, lanes)
     packed = _packed(weight, lanes)
     weights = Buffer("weight", packed.shape, "float32")
-    products = _products(data.output, weights, axes, blocks, in_blocks, lanes)
-    sums = _sums(products.output, axes_of({"n": batch, "o": blocks, "y": rows, "x": columns, "c": lanes}))
+    products = _products(data[-1].output, weights, tiles, blocks)
+    sums = _sums(products, axes_of({"n": batch, "o": blocks, "y": rows, "x": columns, "c": lanes}))
     return Anchor(
-        stages=(*stages, data, products, sums),
-        value=sums_value(node, sums.output, lanes),
+        stages=(*stages, *data, products, *sums),
+        value=sums_value(node, sums[-1].output, lanes),
         steps=(*steps, *_steps(tile)),
         tile=Tile(tile.columns * STEP, blocks, tile.rows * STEP),
         constants=((weights, packed),),
@@ -76,38 +76,49 @@ def winograd_convolution(node: Node, site: Site) -> Anchor:
     )
 
 
-def _transformed(source: Value, tiles: Sequence[Axis], in_blocks: int, lanes: int) -> Stage:
-    """B' d B, the axes those of `tiles`, then blocks of channels and their lanes."""
-    axes = (*tiles, *axes_of({"ib": in_blocks, "ic": lanes}))
-    p, q, n, ty, tx, ib, ic = (axis.var for axis in axes)
+def _transformed(source: Value, tiles: Sequence[Axis], in_blocks: int, lanes: int) -> tuple[Stage, Stage]:
+    """B' d for columns of the data, and B' d B."""
+    n, ty, tx = tiles
+    channels = axes_of({"ib": in_blocks, "ic": lanes})
+    ib, ic = (axis.var for axis in channels)
+    p, q, x = axes_of({"p": SIZE, "q": SIZE, "x": STEP * (tx.extent - 1) + SIZE})
+    axes = (p, n, ty, x, *channels)
+    channel, column = blocked_coordinate(ib, ic, lanes), Coordinate(x.var)
+    rows = [source.at((Coordinate(n.var), channel, Coordinate(_place(ty, row)), column)) for row in range(SIZE)]
+    half = Stage(_buffer(_COLUMNS, axes), axes, _of_data(p.var, rows))
+    axes = (p, q, n, ty, tx, *channels)
+    columns = [load(half.output, [p.var, n.var, ty.var, _place(tx, column), ib, ic]) for column in range(SIZE)]
+    return half, Stage(_buffer(_DATA, axes), axes, _of_data(q.var, columns))
 
-    def place(row: int, column: int) -> Expr:
-        at = (binary("add", binary("mul", tile, index(STEP)), index(offset)) for tile, offset in ((ty, row), (tx, column)))
-        return source.at((Coordinate(n), blocked_coordinate(ib, ic, lanes), *map(Coordinate, at)))
 
-    value = _of_data(q, [_of_data(p, [place(row, column) for row in range(SIZE)]) for column in range(SIZE)])
-    return Stage(_buffer(_DATA, axes), axes, value)
+def _place(tile: Axis, offset: int) -> Expr:
+    """A row or column of the data that a tile reads."""
+    return binary("add", binary("mul", tile.var, index(STEP)), index(offset))
 
 
-def _products(
-    data: Buffer, weights: Buffer, tiles: Sequence[Axis], blocks: int, in_blocks: int, lanes: int
-) -> Stage:
+def _products(data: Buffer, weights: Buffer, tiles: Sequence[Axis], blocks: int) -> Stage:
     """The sums over input channels of products at each position of a tile."""
-    axes, reduce = (*tiles, *axes_of({"o": blocks, "c": lanes})), axes_of({"ib": in_blocks, "ic": lanes})
+    *_, in_blocks, lanes = data.shape
+    axes = (*axes_of({"p": SIZE, "q": SIZE}), *tiles, *axes_of({"o": blocks, "c": lanes}))
+    reduce = axes_of({"ib": in_blocks, "ic": lanes})
     *at, o, c = (axis.var for axis in axes)
     ib, ic = (axis.var for axis in reduce)
     product = binary("mul", load(data, [*at, ib, ic]), load(weights, [*at[:2], o, ib, ic, c]))
     return Stage(_buffer(_PRODUCTS, axes), axes, product, reduce, "add", const(0, "float32"))
 
 
-def _sums(products: Buffer, axes: Sequence[Axis]) -> Stage:
-    """A' m A, at the place that a sum has in its tile."""
+def _sums(products: Stage, axes: Sequence[Axis]) -> tuple[Stage, Stage]:
+    """A' m, two rows of four, and A' m A, at the place that a sum has in its tile."""
+    _, q, *others = products.axes
+    i, *rest = (*axes_of({"i": STEP}), q, *others)
+    at = [axis.var for axis in (q, *others)]
+    half = Stage(
+        _buffer(_ROWS, (i, *rest)), (i, *rest), _of_products(i.var, [load(products.output, [index(p), *at]) for p in range(SIZE)])
+    )
     n, o, y, x, c = (axis.var for axis in axes)
-    (ty, row), (tx, column) = ([binary(how, at, index(STEP)) for how in ("floordiv", "mod")] for at in (y, x))
-    given = [
-        _of_products(row, [load(products, [index(p), index(q), n, ty, tx, o, c]) for p in range(SIZE)]) for q in range(SIZE)
-    ]
-    return Stage(_buffer(SUMS, axes), tuple(axes), _of_products(column, given))
+    (ty, row), (tx, column) = ([binary(how, place, index(STEP)) for how in ("floordiv", "mod")] for place in (y, x))
+    columns = [load(half.output, [row, index(q), n, ty, tx, o, c]) for q in range(SIZE)]
+    return half, Stage(_buffer(SUMS, axes), tuple(axes), _of_products(column, columns))
 
 
 def _buffer(name: str, axes: Sequence[Axis]) -> Buffer:
@@ -138,6 +149,9 @@ def _steps(tile: WinogradTile) -> tuple[Step, ...]:
         Reorder(_DATA, ("n", "ty", "tx", "ib", "p", "q", "ic")),
         *(Unroll(_DATA, loop) for loop in ("p", "q")),
         Vectorize(_DATA, "ic"),
+        *(Unroll(_COLUMNS, loop) for loop in ("p", "x")),
+        Vectorize(_COLUMNS, "ic"),
+        ComputeAt(_COLUMNS, _DATA, "ib"),
         Cache(_PRODUCTS, _TILE),
         Split(_TILE, "ic", _LANES_TOGETHER, "ico", "ici"),
         Reorder(_TILE, ("ib", "ico", "ici", "p", "q", "n", "ty", "tx", "o", "c")),
@@ -156,6 +170,9 @@ def _steps(tile: WinogradTile) -> tuple[Step, ...]:
         Reorder(SUMS, ("n", "yt", "xt", "o", "yi", "xi", "c")),
         *(Unroll(SUMS, loop) for loop in ("yi", "xi")),
         Vectorize(SUMS, "c"),
+        *(Unroll(_ROWS, loop) for loop in ("i", "q")),
+        Vectorize(_ROWS, "c"),
+        ComputeAt(_ROWS, SUMS, "o"),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from vta.host.kernels.products.convolution_shape import convolution_shape
 from vta.host.kernels.tiles import parts
 from vta.host.kernels.values import Layout
@@ -69,6 +71,7 @@ def winograd_pays(node: Node, layout: Layout, target: CpuTarget) -> bool:
     return cycles < _WORTH * shape.rows * shape.columns / STEP**2 * pairs * _DIRECT_CYCLES
 
 
+@cache
 def winograd_tile(rows: int, columns: int, depth: int, blocks: int, target: CpuTarget) -> WinogradTile:
     """The tile for an image of so many rows and columns, `depth` input channels and vectors of output channels.
 
