@@ -17,6 +17,7 @@ The sums differ from direct ones by rounding. With ``u`` half an ulp of 1, and K
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from vta.host.kernels.anchor import SUMS, Anchor, Site
 from vta.host.kernels.products.border import names, prepared
 from vta.host.kernels.products.convolution import sums_value
 from vta.host.kernels.products.packing import in_lines
-from vta.host.kernels.products.winograd_tiles import SIZE, STEP, WinogradTile, winograd_tile
+from vta.host.kernels.products.winograd_tiles import SIZE, STEP, WINDOW, WinogradTile, winograd_tile
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Coordinate, Value, blocked_coordinate
 from vta.host.loop.buffer import Buffer
@@ -39,8 +40,6 @@ from vta.ir.ops.nn.conv import Conv2DAttributes
 __all__ = ["winograd_convolution"]
 
 Array = NDArray[Any]
-_WEIGHTS = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
-"""G."""
 _COLUMNS, _DATA, _PRODUCTS, _TILE, _ROWS = "columns", "transformed", "products", "tile", "rows"
 _LANES_TOGETHER = 4
 """Input channels whose products are written out."""
@@ -143,6 +142,7 @@ def _chosen(at: Expr, values: Sequence[Expr]) -> Expr:
     return chosen
 
 
+@cache
 def _steps(tile: WinogradTile) -> tuple[Step, ...]:
     """Vectors are of channels. What a tile's values have in common is computed once, as its positions are written out."""
     return (
@@ -179,7 +179,15 @@ def _steps(tile: WinogradTile) -> tuple[Step, ...]:
 def _packed(weight: Array, lanes: int) -> Array:
     """Weights (O, I, 3, 3) as G g G', two positions in a tile, output blocks, input blocks and their lanes, lanes."""
     blocks, in_blocks = (-(-size // lanes) for size in weight.shape[:2])
-    full = np.zeros((blocks * lanes, in_blocks * lanes, SIZE, SIZE), np.float32)
-    full[: len(weight), : weight.shape[1]] = _WEIGHTS @ weight.astype(np.float64) @ _WEIGHTS.T
-    parted = full.reshape(blocks, lanes, in_blocks, lanes, SIZE, SIZE)
-    return in_lines(parted.transpose(4, 5, 0, 2, 3, 1))
+    full = np.zeros((blocks * lanes, in_blocks * lanes, WINDOW, WINDOW))
+    full[: len(weight), : weight.shape[1]] = weight
+    parted = full.reshape(blocks, lanes, in_blocks, lanes, WINDOW, WINDOW)
+    by_place = np.ascontiguousarray(parted.transpose(4, 5, 0, 2, 3, 1))
+    rows = np.stack(_of_weights(*by_place), 1)
+    return in_lines(np.stack(_of_weights(*rows), 1).astype(np.float32))
+
+
+def _of_weights(first: Array, middle: Array, last: Array) -> list[Array]:
+    """G times three values."""
+    ends = first + last
+    return [first, (ends + middle) / 2, (ends - middle) / 2, last]
