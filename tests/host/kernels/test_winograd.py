@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's transforms: equal to the references where nothing is rounded, else within the bound that is stated."""
+"""Convolutions by Winograd's transforms: those of the references where nothing is rounded, else within the bound stated."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,6 @@ TARGETS = {
 }
 
 
-
 def has_a_window(shape):
     (height, width), (top, left, bottom, right) = shape["size"], shape["padding"]
     return height + top + bottom >= 3 and width + left + right >= 3
@@ -59,7 +58,7 @@ def convolution(shape, weight):
 def lowered(nodes, anchor, blocked, target):
     """The kernel of some nodes, whose images lie in blocks if `blocked`, in and out, and its program."""
     group = Group(tuple(nodes), anchor)
-    ends = {node: blocked[0] for node in group.inputs()} | {group.result: blocked[1]}
+    ends = dict.fromkeys(group.inputs(), blocked[0]) | {group.result: blocked[1]}
     layouts = {node: Layout(target.lanes(4)) for node, lies in ends.items() if lies}
     kernel = build_kernel(group, layouts, target, rule=winograd_convolution)
     return kernel, lower(scheduled(kernel.kernel, kernel.steps))
@@ -105,7 +104,8 @@ def bound(x, weight, padding, rows, columns):
     data = np.abs(INPUTS) @ places @ np.abs(INPUTS).T
     terms = np.einsum("nctupq,ocpq->notupq", data, np.abs(WEIGHTS) @ np.abs(weight) @ np.abs(WEIGHTS).T)
     sums = np.abs(OUTPUTS) @ terms @ np.abs(OUTPUTS).T
-    tight = ((1 + HALF_ULP) ** (channels + 8) - 1) * sums.transpose(0, 1, 2, 4, 3, 5).reshape(*sums.shape[:2], rows + rows % 2, -1)
+    tight = sums.transpose(0, 1, 2, 4, 3, 5).reshape(*sums.shape[:2], rows + rows % 2, -1)
+    tight *= (1 + HALF_ULP) ** (channels + 8) - 1
     pairs = np.einsum("nctu,oc->notu", places.sum((4, 5)), np.abs(weight).sum((2, 3)))
     loose = 4.001 * (channels + 8) * HALF_ULP * pairs.repeat(2, 2).repeat(2, 3)
     return tight[:, :, :rows, :columns], loose[:, :, :rows, :columns]
@@ -207,9 +207,7 @@ def test_a_host_part_has_it_where_it_is_asked_for():
         weight = rng.standard_normal((32, channels, 3, 3)) / np.sqrt(9 * channels)
         node = call(ops.RELU, [call(ops.CONV2D, [node, constant(weight.astype(np.float32))], padding=(1, 1, 1, 1))])
     graph, feed = Graph((x,), (node,)), {"x": rng.standard_normal(x.shape).astype(np.float32)}
-    direct, asked = (
-        host_graph(graph, HostOptions(compiled=True, winograd=winograd)) for winograd in (False, True)
-    )
+    direct, asked = (host_graph(graph, HostOptions(compiled=True, winograd=winograd)) for winograd in (False, True))
     functions = [{call.symbol for step in found.plan.steps for call in step.kernels.plan.calls} for found in (direct, asked)]
     assert functions[0] != functions[1]
     (want,), (plain,), (got,) = evaluate(graph, feed), direct.run(feed), asked.run(feed)

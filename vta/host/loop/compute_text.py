@@ -22,7 +22,10 @@ def compute_text(kernel: Kernel) -> str:
 
 
 def compute_key(kernel: Kernel) -> str:
-    """A text that kernels have in common which compute the same in the same stages; it takes a third of the time of `compute_text`."""
+    """A text that kernels have in common which compute the same in the same stages.
+
+    It takes a third of the time of `compute_text`.
+    """
     numbers = _Numbers()
     lines = [declared(buffer) for buffer in kernel.inputs]
     for stage in kernel.stages:

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 from vta.host.kernels.anchor import SUMS, Anchor, Site
 from vta.host.kernels.by_element.frames import Frame, Framed, flat_bytes, framed
 from vta.host.kernels.products.convolution import sums_value
-from vta.host.kernels.products.packing import by_lanes, by_rows_of_bytes, byte_parts, bytes_by_fours, channel_rows, in_lines, joined_groups
+from vta.host.kernels.products.packing import (
+    by_lanes,
+    by_rows_of_bytes,
+    byte_parts,
+    bytes_by_fours,
+    channel_rows,
+    in_lines,
+    joined_groups,
+)
 from vta.host.kernels.tiles import Tile, convolution_tiles
 from vta.host.kernels.values import Coordinate, Point, Value, blocked_coordinate
 from vta.host.loop.buffer import Buffer

@@ -10,8 +10,8 @@ The sums differ from direct ones by rounding. With ``u`` half an ulp of 1, and K
   9 of the 16 sums four times;
 - so ``|error| <= ((1 + u)^(K + 8) - 1) |A'| (sum (|G| |g| |G'|) * (|B'| |d| |B|)) |A|``, unless something overflows or
   is denormal;
-- each pair of a value and a weight is in it at most four times, which makes at most
-  ``4 (K + 8) u`` times the sums of ``|d|`` over the 4 x 4 places times those of ``|g|``, added up over channels, to the first order.
+- each pair of a value and a weight is in it at most four times: to the first order the error is at most ``4 (K + 8) u``
+  times the sum over channels of ``sum |d|`` over the 4 x 4 places times ``sum |g|``.
 """
 
 from __future__ import annotations
@@ -108,12 +108,9 @@ def _products(data: Buffer, weights: Buffer, tiles: Sequence[Axis], blocks: int)
 
 def _sums(products: Stage, axes: Sequence[Axis]) -> tuple[Stage, Stage]:
     """A' m, two rows of four, and A' m A, at the place that a sum has in its tile."""
-    _, q, *others = products.axes
-    i, *rest = (*axes_of({"i": STEP}), q, *others)
-    at = [axis.var for axis in (q, *others)]
-    half = Stage(
-        _buffer(_ROWS, (i, *rest)), (i, *rest), _of_products(i.var, [load(products.output, [index(p), *at]) for p in range(SIZE)])
-    )
+    inner, half_axes = products.axes[1:], (*axes_of({"i": STEP}), *products.axes[1:])
+    rows = [load(products.output, [index(p), *(axis.var for axis in inner)]) for p in range(SIZE)]
+    half = Stage(_buffer(_ROWS, half_axes), half_axes, _of_products(half_axes[0].var, rows))
     n, o, y, x, c = (axis.var for axis in axes)
     (ty, row), (tx, column) = ([binary(how, place, index(STEP)) for how in ("floordiv", "mod")] for place in (y, x))
     columns = [load(half.output, [row, index(q), n, ty, tx, o, c]) for q in range(SIZE)]
@@ -126,7 +123,8 @@ def _buffer(name: str, axes: Sequence[Axis]) -> Buffer:
 
 def _of_data(at: Expr, d: Sequence[Expr]) -> Expr:
     """A row of B' times four values."""
-    return _chosen(at, [binary("sub", d[0], d[2]), binary("add", d[1], d[2]), binary("sub", d[2], d[1]), binary("sub", d[1], d[3])])
+    values = (binary("sub", d[0], d[2]), binary("add", d[1], d[2]), binary("sub", d[2], d[1]), binary("sub", d[1], d[3]))
+    return _chosen(at, values)
 
 
 def _of_products(at: Expr, m: Sequence[Expr]) -> Expr:
