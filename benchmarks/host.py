@@ -5,8 +5,8 @@
 Single layers (the ten distinct convolutions of ResNet-18, its first one and its classifier, depthwise and pointwise layers of
 MobileNet) are float32 and random; onnxruntime runs each as a network of one node. With --models, whole networks of DIR are
 compared with onnxruntime or LiteRT, which both run with all their optimisations. Seconds are the least of several runs, of the
-thread's own time, so that what else the machine does counts little. Of cases with 3x3 convolutions that Winograd's transforms make
-faster it is said what they take, too, in turns with the other side again; only those get them who ask for them.
+thread's own time, so that what else the machine does counts little. Of cases with 3x3 convolutions that Winograd's transforms
+make faster it is said what they take, too, in turns with the other side again; only those get them who ask for them.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def least_seconds(*runs: Run) -> tuple[float, ...]:
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the lines of a table."""
-    yield "| case | peer | ours, ms | peer, ms | ours / peer | GMAC/s, ours | largest difference | by Winograd, ms | its difference |"
+    yield "| case | peer | ours, ms | peer, ms | ours / peer | GMAC/s, ours | difference | by Winograd, ms | difference |"
     yield "|" + "---|" * 9
     for row in rows:
         winograd = "" if row.winograd_seconds is None else f"{row.winograd_seconds * 1e3:.3f}"

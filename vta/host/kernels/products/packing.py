@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import gcd
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["by_lanes", "by_rows_of_bytes", "byte_parts", "bytes_by_fours", "channel_rows", "in_lines", "joined_groups"]
+__all__ = [
+    "by_lanes",
+    "by_rows_of_bytes",
+    "byte_parts",
+    "bytes_by_fours",
+    "channel_rows",
+    "empty_in_lines",
+    "in_lines",
+    "joined_groups",
+]
 
 Array = NDArray[Any]
 _MOST_PARTS = 4
@@ -17,11 +26,17 @@ _LINE_BYTES = 64
 """Of the caches: a vector that lies in two of them takes two loads."""
 
 
+def empty_in_lines(shape: Sequence[int], dtype: str) -> Array:
+    """A new array, row by row, that begins where a line of the cache does."""
+    nbytes = prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(nbytes + _LINE_BYTES, np.uint8)
+    start = -int(memory.__array_interface__["data"][0]) % _LINE_BYTES
+    return memory[start : start + nbytes].view(dtype).reshape(shape)
+
+
 def in_lines(values: Array) -> Array:
     """A copy of an array, row by row, that begins where a line of the cache does."""
-    memory = np.empty(values.nbytes + _LINE_BYTES, np.uint8)
-    start = -int(memory.__array_interface__["data"][0]) % _LINE_BYTES
-    copy = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    copy = empty_in_lines(values.shape, values.dtype.name)
     copy[...] = values
     return copy
 

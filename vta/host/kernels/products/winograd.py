@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from vta.host.kernels.anchor import SUMS, Anchor, Site
 from vta.host.kernels.products.border import names, prepared
 from vta.host.kernels.products.convolution import sums_value
-from vta.host.kernels.products.packing import in_lines
+from vta.host.kernels.products.packing import empty_in_lines
 from vta.host.kernels.products.winograd_tiles import SIZE, STEP, WINDOW, WinogradTile, winograd_tile
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Coordinate, Value, blocked_coordinate
@@ -181,8 +181,11 @@ def _packed(weight: Array, lanes: int) -> Array:
     full[: len(weight), : weight.shape[1]] = weight
     parted = full.reshape(blocks, lanes, in_blocks, lanes, WINDOW, WINDOW)
     by_place = np.ascontiguousarray(parted.transpose(4, 5, 0, 2, 3, 1))
-    rows = np.stack(_of_weights(*by_place), 1)
-    return in_lines(np.stack(_of_weights(*rows), 1).astype(np.float32))
+    packed = empty_in_lines((SIZE, SIZE, *by_place.shape[2:]), "float32")
+    for p, row in enumerate(_of_weights(*by_place)):
+        for q, value in enumerate(_of_weights(*row)):
+            packed[p, q] = value
+    return packed
 
 
 def _of_weights(first: Array, middle: Array, last: Array) -> list[Array]:
