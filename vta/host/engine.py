@@ -13,7 +13,7 @@ from vta.host.kernels.products.convolution_shape import TileSource, convolution_
 from vta.host.kernels.products.winograd import winograd_convolution
 from vta.host.kernels.products.winograd_tiles import winograd_pays
 from vta.host.kernels.tiles import Tile
-from vta.host.kernels.values import Layout
+from vta.host.kernels.values import PLAIN, Layout
 from vta.host.llvm.kept import kept_object
 from vta.host.llvm.library import KernelLibrary
 from vta.host.llvm.target import host_target
@@ -90,7 +90,7 @@ def open_kernel(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget)
     """The kernel of a group with nothing in what it computes that belongs to one schedule: any may follow."""
     tile = None
     if group.anchor is not None and has_tile(group.anchor):
-        shape = convolution_shape(group.anchor, layouts.get(group.anchor.inputs[0], Layout()), target)
+        shape = convolution_shape(group.anchor, layouts.get(group.anchor.inputs[0], PLAIN), target)
         tile = replace(shape.default_tile(target), rows=1, chunk=0)
     return build_kernel(group, layouts, target, tile=tile)
 
@@ -114,13 +114,13 @@ def _kernel(
 
 def _takes_winograd(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget) -> bool:
     anchor = group.anchor
-    return anchor is not None and winograd_pays(anchor, layouts.get(anchor.inputs[0], Layout()), target)
+    return anchor is not None and winograd_pays(anchor, layouts.get(anchor.inputs[0], PLAIN), target)
 
 
 def _tile(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, tiles: TileSource | None) -> Tile | None:
     if tiles is None or group.anchor is None or not has_tile(group.anchor):
         return None
-    return tiles(group.anchor, layouts.get(group.anchor.inputs[0], Layout()), target)
+    return tiles(group.anchor, layouts.get(group.anchor.inputs[0], PLAIN), target)
 
 
 def _described(group: Group, kernel: GroupKernel | ProcedureKernel, known: dict[bytes, ProgramOutline]) -> HostKernel:

@@ -23,7 +23,7 @@ class Axis:
     name: str
     extent: int
 
-    @property
+    @cached_property
     def var(self) -> Var:
         """The axis in an expression."""
         return Var(self.name)
