@@ -10,7 +10,7 @@ from vta.host.kernels.group import Group, build_kernel
 from vta.host.kernels.products.winograd import winograd_convolution
 from vta.host.kernels.products.winograd_tiles import winograd_pays, winograd_tile
 from vta.host.kernels.values import Layout, without_blocks
-from vta.host.llvm.jit import compile_program
+from vta.host.llvm.jit import compile_object, compile_program
 from vta.host.llvm.target import cpu_target, host_target
 from vta.host.loop.interpret import run_program
 from vta.host.loop.lower import lower
@@ -134,7 +134,7 @@ def test_sums_are_rounded_as_little_as_is_stated(shape, blocked, seed, decades):
 @pytest.mark.parametrize("blocked", [(False, False), (True, True)])
 @pytest.mark.parametrize("target", ["avx2", "sse", "aarch64", "armv7"])
 def test_loops_for_every_processor(target, blocked):
-    """By the interpreter: their vectors and tiles are others."""
+    """By the interpreter: their vectors and tiles are others. And LLVM makes code of them."""
     target = TARGETS[target]
     rng = np.random.default_rng(3)
     lanes = target.lanes(4)
@@ -143,6 +143,7 @@ def test_loops_for_every_processor(target, blocked):
     kernel, program = lowered([node], node, blocked, target)
     x = whole(rng, data.shape, 9)
     stored = x.reshape(1, 1, lanes, 3, 5).transpose(0, 1, 3, 4, 2) if blocked[0] else x
+    assert compile_object(program, target)
     got = run_program(program, [np.ascontiguousarray(stored), *kernel.constants])
     (want,) = evaluate(Graph((data,), (node,)), {"data": x})
     np.testing.assert_array_equal(without_blocks(got, node.shape) if blocked[1] else got, want)
