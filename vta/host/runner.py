@@ -152,8 +152,8 @@ class PlanRunner:
 
         It is one native call on this thread; other threads may run other samples. These lie along an axis before those of the
         plan; an input without it goes with all of them. A kernel is called for a few samples before the next one, so that what it
-        reads for all of them, such as weights, stays in a cache. Kernels whose operands are looked at after each run are called for one
-        sample at a time.
+        reads for all of them, such as weights, stays in a cache. Kernels whose operands are looked at after each run are called
+        for one sample at a time.
         """
         if self.plan.checks:
             return self._run_one_by_one(inputs, samples)
