@@ -37,10 +37,12 @@ typedef struct {
   int64_t bytes;
 } vta_host_stride;
 
-/* Runs the calls for so many samples, one after the other, on this thread; others may run other samples at the same time. The
-   table has the buffers of the first one. After each sample the buffers of `strides` move on, in the table. */
-void vta_host_run_samples(const vta_host_call *calls, int64_t count, void **table, const vta_host_stride *strides,
-                          int64_t moving, int64_t samples);
+/* Runs the calls for so many samples on this thread; others may run other samples at the same time. Each call is made for
+   `together` of them before the next call, so that what it reads for all of them, such as weights, stays in a cache. There are as
+   many tables, of `places` buffers each, one after the other: those of the first samples. After a sample the buffers of `strides`
+   move on in its table, by so many samples. */
+void vta_host_run_samples(const vta_host_call *calls, int64_t count, void **tables, int64_t places, int64_t together,
+                          const vta_host_stride *strides, int64_t moving, int64_t samples);
 
 #ifdef __cplusplus
 }

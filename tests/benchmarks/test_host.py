@@ -16,4 +16,12 @@ def test_both_sides_compute_the_same(layer, monkeypatch):
     row = layer_row(layer)
     assert row.difference < 1e-5
     assert np.isfinite(row.ratio)
+    assert row.winograd_seconds is None
     assert layer.name in list(table([row]))[-1]
+
+
+def test_winograd_is_measured_where_it_is_taken(monkeypatch):
+    monkeypatch.setattr("benchmarks.host._SECONDS", 0.0)
+    row = layer_row(Layer("convolution", 32, 32, 16, 3))
+    assert row.winograd_seconds > 0
+    assert row.winograd_difference < 1e-5

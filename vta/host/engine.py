@@ -10,8 +10,10 @@ from vta.host.groups import choose_layouts, find_groups, with_beginnings
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
 from vta.host.kernels.procedures.build import ProcedureKernel, build_procedure
 from vta.host.kernels.products.convolution_shape import TileSource, convolution_shape, has_tile
+from vta.host.kernels.products.winograd import winograd_convolution
+from vta.host.kernels.products.winograd_tiles import winograd_pays
 from vta.host.kernels.tiles import Tile
-from vta.host.kernels.values import Layout
+from vta.host.kernels.values import PLAIN, Layout
 from vta.host.llvm.kept import kept_object
 from vta.host.llvm.library import KernelLibrary
 from vta.host.llvm.target import host_target
@@ -48,15 +50,22 @@ def describe_host(
     tiles: TileSource | None = None,
     schedules: ScheduleSource | None = None,
     packed: Collection[Node] = (),
+    winograd: bool = False,
 ) -> HostPart:
     """Find kernels for what of the host's operators has some.
 
     `calls` are the host's operators in topological order; values in `kept` (outputs, inputs of regions) come out row by row.
     Those of `packed`, images that only regions read or give, may lie in blocks of as many channels as a register holds.
-    `schedules` chooses the steps of whole kernels; then `tiles` the tiles of convolutions, before the model does.
+    `schedules` chooses the steps of whole kernels; then `tiles` the tiles of convolutions, before the model does. With `winograd`
+    convolutions of floats are computed by Winograd's transforms, before all that, where this is known to take less time.
     """
     groups, layouts = host_groups(graph, calls, kept, target, packed)
-    kernels = [_kernel(group, layouts, target, tiles, schedules) for group in groups]
+    kernels = [
+        build_kernel(group, layouts, target, rule=winograd_convolution)
+        if winograd and _takes_winograd(group, layouts, target)
+        else _kernel(group, layouts, target, tiles, schedules)
+        for group in groups
+    ]
     known: dict[bytes, ProgramOutline] = {}
     return HostPart(tuple(_described(group, kernel, known) for group, kernel in zip(groups, kernels, strict=True)), layouts)
 
@@ -81,7 +90,7 @@ def open_kernel(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget)
     """The kernel of a group with nothing in what it computes that belongs to one schedule: any may follow."""
     tile = None
     if group.anchor is not None and has_tile(group.anchor):
-        shape = convolution_shape(group.anchor, layouts.get(group.anchor.inputs[0], Layout()), target)
+        shape = convolution_shape(group.anchor, layouts.get(group.anchor.inputs[0], PLAIN), target)
         tile = replace(shape.default_tile(target), rows=1, chunk=0)
     return build_kernel(group, layouts, target, tile=tile)
 
@@ -103,10 +112,15 @@ def _kernel(
     return default_kernel(group, layouts, target, tiles)
 
 
+def _takes_winograd(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget) -> bool:
+    anchor = group.anchor
+    return anchor is not None and winograd_pays(anchor, layouts.get(anchor.inputs[0], PLAIN), target)
+
+
 def _tile(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, tiles: TileSource | None) -> Tile | None:
     if tiles is None or group.anchor is None or not has_tile(group.anchor):
         return None
-    return tiles(group.anchor, layouts.get(group.anchor.inputs[0], Layout()), target)
+    return tiles(group.anchor, layouts.get(group.anchor.inputs[0], PLAIN), target)
 
 
 def _described(group: Group, kernel: GroupKernel | ProcedureKernel, known: dict[bytes, ProgramOutline]) -> HostKernel:

@@ -18,7 +18,7 @@ import numpy as np
 from vta.files.cache import Arrays, code_digest, remembered
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel
-from vta.host.loop.compute_text import compute_text
+from vta.host.loop.compute_text import compute_key
 from vta.host.loop.lower import lower
 from vta.host.loop.nest import Program
 from vta.host.loop.schedule import scheduled
@@ -68,12 +68,17 @@ def named_outline(program: Program) -> ProgramOutline:
     return ProgramOutline(named.name, named.output, named.workspace, functions, lambda: named)
 
 
+def _step_text(step: Step) -> str:
+    """What tells steps apart; a `repr` is made for each of their classes when it is first asked for, which takes a while."""
+    return f"{type(step).__name__} {vars(step)}"
+
+
 def outline_of_kernel(kernel: Kernel, steps: Sequence[Step], known: dict[bytes, ProgramOutline]) -> ProgramOutline:
     """The outline of what a kernel becomes in some steps, kept from one process to the next.
 
     Kernels that compute the same in the same steps are looked for once: they are in `known` from then on.
     """
-    key = "\n".join((compute_text(kernel), *map(repr, steps))).encode()
+    key = "\n".join((compute_key(kernel), *map(_step_text, steps))).encode()
     found = known.get(key)
     if found is None:
         found = known[key] = _kept_outline(kernel, steps, key + code_digest(*_CODE))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
-from vta.host.kernels.values import Layout, stored_shape
+from vta.host.kernels.values import PLAIN, Layout, stored_shape
 from vta.host.loop.buffer import Buffer
 from vta.host.outline import ProgramOutline
 from vta.ir.graph import Node
@@ -235,7 +235,7 @@ def make_kernel_plan(
     constants = tuple(array for _, array in planner.constants.values())
 
     def tensors(nodes: Sequence[Node]) -> tuple[PlanTensor, ...]:
-        kinds = [(node, layouts.get(node, Layout())) for node in nodes]
+        kinds = [(node, layouts.get(node, PLAIN)) for node in nodes]
         return tuple(
             PlanTensor(stored_shape(node.shape, layout), layout.dtype(node.dtype), planner.places[node]) for node, layout in kinds
         )
@@ -246,7 +246,7 @@ def make_kernel_plan(
 
 
 def _nbytes(node: Node, layouts: Mapping[Node, Layout]) -> int:
-    layout = layouts.get(node, Layout())
+    layout = layouts.get(node, PLAIN)
     return Buffer("", stored_shape(node.shape, layout), layout.dtype(node.dtype)).nbytes
 
 

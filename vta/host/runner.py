@@ -22,6 +22,8 @@ _ALIGNMENT = 64
 _NUMBER_BYTES = 8
 _LARGE_BYTES = 1 << 16
 """From so many on it pays to begin an output where a line of the cache does."""
+_MOST_TOGETHER, _TOGETHER_BYTES = 4, 1 << 20
+"""Samples for which a kernel is called before the next kernel, and bytes of their arenas, which are to stay in a near cache."""
 
 
 def address(array: Array) -> int:
@@ -88,6 +90,10 @@ class PlanRunner:
         self._library = library
         self._threads = threads
         self._constants = [np.ascontiguousarray(array) for array in plan.constants]
+        # What tables have in common: addresses of constants, and how far from the start of an arena places in it are.
+        found = [address(self._constants[place.at]) if place.kind == "constant" else place.at for place in plan.table]
+        self._in_arena = np.array([place.kind == "arena" for place in plan.table], np.uintp)
+        self._fixed = np.array(found, np.uintp)
         self._places = [ffi.new("int32_t[]", call.buffers) for call in plan.calls]
         self._calls = ffi.new("vta_host_call[]", len(plan.calls))
         for target, call, places in zip(self._calls, plan.calls, self._places, strict=True):
@@ -145,24 +151,24 @@ class PlanRunner:
         """Return the plan's outputs for so many samples, with the bits that `run` gives for each.
 
         It is one native call on this thread; other threads may run other samples. These lie along an axis before those of the
-        plan; an input without it goes with all of them. Kernels whose operands are looked at after each run are called for one
-        sample at a time.
+        plan; an input without it goes with all of them. A kernel is called for a few samples before the next one, so that what it
+        reads for all of them, such as weights, stays in a cache. Kernels whose operands are looked at after each run are called
+        for one sample at a time.
         """
         if self.plan.checks:
             return self._run_one_by_one(inputs, samples)
-        table, _arena = self._new_table()
-        moving: list[tuple[int, int]] = []
         given = [np.ascontiguousarray(array) for array in inputs]
-        for item, array in zip(self.plan.inputs, given, strict=True):
-            table[item.place] = ffi.from_buffer(array)
-            if array.ndim > len(item.shape):
-                moving.append((item.place, array.nbytes // samples))
         made = [np.empty((samples, *item.shape), item.dtype) for item in self._made]
-        for item, array in zip(self._made, made, strict=True):
-            table[item.place] = ffi.from_buffer(array)
-            moving.append((item.place, array.nbytes // samples))
-        strides = ffi.new("vta_host_stride[]", moving)
-        lib.vta_host_run_samples(self._calls, len(self._places), table, strides, len(moving), samples)
+        pairs = [*zip(self.plan.inputs, given, strict=True), *zip(self._made, made, strict=True)]
+        apart = {item.place: array.nbytes // samples for item, array in pairs if array.ndim > len(item.shape)}
+        together = max(1, min(samples, _MOST_TOGETHER, _TOGETHER_BYTES // max(1, self.plan.arena_bytes)))
+        tables, _arenas = self._new_tables(together)
+        steps = np.arange(together, dtype=np.uintp)
+        for item, array in pairs:
+            tables[:, item.place] = address(array) + steps * apart.get(item.place, 0)
+        strides = ffi.new("vta_host_stride[]", list(apart.items()))
+        places, pointer = len(self.plan.table), ffi.from_buffer("void *[]", tables, require_writable=True)
+        lib.vta_host_run_samples(self._calls, len(self._places), pointer, places, together, strides, len(apart), samples)
         outputs = [made[at].reshape(samples, *shape) for at, shape in self._shown]
         for at, source, shape in self._given:
             alike = given[source].ndim == len(self.plan.inputs[source].shape)
@@ -186,23 +192,23 @@ class PlanRunner:
         return list(totals.values())
 
     def _new_bench(self) -> _Bench:
-        table, arena = self._new_table()
+        tables, arena = self._new_tables()
+        table = ffi.from_buffer("void *[]", tables, require_writable=True)
         nanoseconds = np.zeros(len(self.plan.calls), np.int64)
         bench = _Bench(table, arena, nanoseconds, ffi.from_buffer("int64_t[]", nanoseconds), [])
         bench.made.extend(self._new_memory(at, table) for at in range(len(self._made)))
         return bench
 
-    def _new_table(self) -> tuple[Any, Array]:
-        """A table with the addresses of constants, and of places in an arena, which is to be kept with it."""
-        arena = np.empty(self.plan.arena_bytes + _ALIGNMENT, np.uint8)
-        start = address(arena) + -address(arena) % _ALIGNMENT
-        table = ffi.new("void *[]", len(self.plan.table))
-        for at, place in enumerate(self.plan.table):
-            if place.kind == "arena":
-                table[at] = ffi.cast("void *", start + place.at)
-            elif place.kind == "constant":
-                table[at] = ffi.cast("void *", address(self._constants[place.at]))
-        return table, arena
+    def _new_tables(self, count: int = 1) -> tuple[Array, Array]:
+        """Addresses of constants and of places in an arena, for each of `count` tables, and the arenas, which are to be kept.
+
+        Of shape (count, places), dtype uintp.
+        """
+        nbytes = self.plan.arena_bytes + -self.plan.arena_bytes % _ALIGNMENT
+        arenas = np.empty(count * nbytes + _ALIGNMENT, np.uint8)
+        start = address(arenas) + -address(arenas) % _ALIGNMENT
+        starts = np.arange(count, dtype=np.uintp) * nbytes + start
+        return self._fixed + self._in_arena * starts[:, None], arenas
 
     def _new_memory(self, at: int, table: Any) -> _OutputMemory:
         """Memory that nobody has, for what is made; its address is put into the table."""

@@ -2,11 +2,15 @@
 
 import numpy as np
 
+from tests.integer_graphs import BASELINE
+from vta.devices.sim import SimDevice
 from vta.errors import UsageError
 from vta.files.forked_call import ForkedCall
 from vta.ir import names as ops
 from vta.ir.graph import Graph, call, graph_input
-from vta.runtime.evaluation import compute, forked_outputs
+from vta.runtime import Module, evaluate_top1
+from vta.runtime.compiled_module import CompiledModule
+from vta.runtime.evaluation import compute, evaluate, forked_outputs, trained
 from vta.runtime.evaluation.compute import compute_widely
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing, input_samples
 from vta.runtime.evaluation.trained import TrainedPass, trained_pass
@@ -42,6 +46,23 @@ def test_outputs_are_those_of_the_pass_in_turn(monkeypatch):
     for got, want in zip(outputs, compute_widely(NET, input_samples(NET, DATA, PLAIN), None), strict=True):
         np.testing.assert_array_equal(got, want)
     assert seconds >= 0
+
+
+def test_fewer_products_are_asked_for_here_and_where_the_network_comes_later(monkeypatch):
+    asked = []
+
+    def noted(graph, inputs, *others, winograd=False):
+        asked.append(winograd)
+        return compute_widely(graph, inputs, None)
+
+    monkeypatch.setattr(forked_outputs, "ForkedCall", Here)
+    for module in (trained, evaluate):
+        monkeypatch.setattr(module, "compute_widely", noted)
+    TrainedPass(NET, DATA, PLAIN).outputs()
+    flat = Graph((X,), (call(ops.BATCH_FLATTEN, [X]),))
+    with Module(CompiledModule(flat, BASELINE, (), (), 0), SimDevice(BASELINE)) as module:
+        evaluate_top1(module, DATA, PLAIN, flat)
+    assert asked == [True, True]
 
 
 def test_where_the_other_process_fails_there_are_none(monkeypatch):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from vta.errors import GraphError
+from vta.host import runner
 from vta.ir import names as ops
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime.host_part.host_graph import HostGraph, host_graph
@@ -29,6 +30,17 @@ def test_bits_are_those_of_each_sample_alone(graph, order):
     outputs = graph.run_samples({"x": given}, 5)
     assert [output.shape for output in outputs] == [(5, *node.shape) for node in NET.outputs]
     for at in range(5):
+        for output, alone in zip(outputs, graph.run({"x": given[at]}), strict=True):
+            np.testing.assert_array_equal(output[at], alone)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 16])
+@pytest.mark.parametrize("count", [1, 4, 7])
+def test_it_does_not_matter_how_many_samples_are_computed_together(monkeypatch, most, count):
+    monkeypatch.setattr(runner, "_MOST_TOGETHER", most)
+    graph, given = host_graph(NET), samples(count)
+    outputs = graph.run_samples({"x": given}, count)
+    for at in range(count):
         for output, alone in zip(outputs, graph.run({"x": given[at]}), strict=True):
             np.testing.assert_array_equal(output[at], alone)
 

@@ -87,6 +87,11 @@ class Anchor:
 
     Those of sums are among them where they are not computed a tile at a time.
     """
+    window: tuple[int, int] | None = None
+    """Rows and columns of sums that are made of the same values, if they are: those are computed together.
+
+    Then all stages but the sums are computed for a tile, of as many rows and columns as it has.
+    """
 
     @property
     def whole_rows(self) -> bool:

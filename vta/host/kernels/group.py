@@ -15,7 +15,7 @@ from vta.host.kernels.by_element.pointwise import is_elementwise, pointwise_valu
 from vta.host.kernels.checks import Checks, RangeCheck, checks_of
 from vta.host.kernels.results import result_stages
 from vta.host.kernels.tiles import Tile
-from vta.host.kernels.values import Layout, Value, stored, stored_shape
+from vta.host.kernels.values import PLAIN, Layout, Value, stored, stored_shape
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel, Stage
 from vta.host.loop.expression import const
@@ -105,12 +105,11 @@ class _Builder:
         values = np.asarray(array)
         axis = {1: 0, 3: 0, 4: 1}.get(values.ndim)
         padded = values
-        if axis is not None and values.shape[axis] > 1:
-            more = -values.shape[axis] % self.lanes
+        if axis is not None and values.shape[axis] > 1 and (more := -values.shape[axis] % self.lanes):
             padded = np.pad(values, [(0, more if at == axis else 0) for at in range(values.ndim)])
         buffer = Buffer(f"constant{len(self.constants)}", padded.shape, values.dtype.name)
         self.constants.append((buffer, np.ascontiguousarray(padded)))
-        return Value(values.shape, buffer.dtype, stored(buffer, padded.shape, Layout()).at)
+        return Value(values.shape, buffer.dtype, stored(buffer, padded.shape, PLAIN).at)
 
     def source(self, node: Node, layout: Layout) -> Value:
         """A value from outside."""
@@ -129,13 +128,18 @@ def _scalar(node: Node) -> Value:
 
 
 def build_kernel(
-    group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, name: str = "kernel", tile: Tile | None = None
+    group: Group,
+    layouts: Mapping[Node, Layout],
+    target: CpuTarget,
+    name: str = "kernel",
+    tile: Tile | None = None,
+    rule: AnchorRule = build_anchor,
 ) -> GroupKernel:
     """Return the kernel of a group; `layouts` says how its inputs and its result lie in memory, plain where nothing is said."""
-    traced = traced_group(group, layouts, target, build_anchor, tile)
+    traced = traced_group(group, layouts, target, rule, tile)
     traced = _by_rows(traced, group)
-    result, layout = group.result, layouts.get(group.result, Layout())
-    in_blocks = any(layouts.get(node, Layout()).block for node in group.inputs())
+    result, layout = group.result, layouts.get(group.result, PLAIN)
+    in_blocks = any(layouts.get(node, PLAIN).block for node in group.inputs())
     last, steps = result_stages(traced.value, result, layout, target.lanes(4), traced.anchor, in_blocks)
     return traced.kernel(name, last, (*(traced.anchor.steps if traced.anchor else ()), *steps))
 
@@ -158,7 +162,7 @@ def traced_group(
 
     def value_of(node: Node) -> Value:
         if node not in values:
-            values[node] = builder.source(node, layouts.get(node, Layout()))
+            values[node] = builder.source(node, layouts.get(node, PLAIN))
         return values[node]
 
     anchor: AnyAnchor | None = None
@@ -178,8 +182,8 @@ def _site(
 ) -> Site:
     node = group.anchor
     assert node is not None
-    layout = layouts.get(node.inputs[0], Layout())
-    plain = _stays(group) and not any(layouts.get(item, Layout()).block for item in (group.result, *group.inputs()))
+    layout = layouts.get(node.inputs[0], PLAIN)
+    plain = _stays(group) and not any(layouts.get(item, PLAIN).block for item in (group.result, *group.inputs()))
     return Site(lambda at: value_of(node.inputs[at]), layout, builder.constant, builder.target, tile, plain)
 
 

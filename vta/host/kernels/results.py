@@ -106,6 +106,8 @@ def _blocked_steps(axes: Sequence[Axis], anchor: Anchor | None) -> tuple[Step, .
     name = "result"
     if anchor is None:
         return (Fuse(name, "n", "o", "no"), Fuse(name, "no", "y", "noy"), Parallel(name, "noy"), Vectorize(name, "c"))
+    if anchor.window is not None:
+        return _window_steps(axes, anchor, anchor.window)
     tile, (_, blocks, rows, *_) = anchor.tile, (axis.extent for axis in axes)
     order, shared, place = _shared(name, "n", ("oo", blocks % tile.blocks), ("yo", rows % tile.rows))
     return (
@@ -115,6 +117,25 @@ def _blocked_steps(axes: Sequence[Axis], anchor: Anchor | None) -> tuple[Step, .
         *_row_steps(name, "oi", anchor),
         *shared,
         *(ComputeAt(stage, name, place) for stage in anchor.by_rows),
+    )
+
+
+def _window_steps(axes: Sequence[Axis], anchor: Anchor, window: tuple[int, int]) -> tuple[Step, ...]:
+    """An image in blocks, a tile of rows and columns at a time, and of that the sums of a window in registers."""
+    name, tile, (_, blocks, rows, *_) = "result", anchor.tile, (axis.extent for axis in axes)
+    order, shared, _ = _shared(name, "n", ("oo", blocks % tile.blocks), ("yo", rows % tile.rows))
+    return (
+        Split(name, "o", tile.blocks, "oo", "oi"),
+        Split(name, "y", tile.rows, "yo", "yi"),
+        Split(name, "yi", window[0], "yw", "yt"),
+        Split(name, "x", tile.columns, "xo", "xi"),
+        Split(name, "xi", window[1], "xw", "xt"),
+        Reorder(name, (*order, "xo", "yw", "oi", "xw", "yt", "xt", "c")),
+        *(Unroll(name, loop) for loop in ("yt", "xt")),
+        Vectorize(name, "c"),
+        *shared,
+        *(ComputeAt(stage, name, "xo") for stage in anchor.by_rows if stage != SUMS),
+        ComputeAt(SUMS, name, "xw"),
     )
 
 

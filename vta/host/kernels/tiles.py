@@ -8,7 +8,7 @@ from dataclasses import replace
 from vta.host.processors import CpuTarget
 from vta.support.dataclass import dataclass
 
-__all__ = ["Tile", "chunked", "convolution_tiles", "dense_tile", "row_tiles"]
+__all__ = ["Tile", "chunked", "convolution_tiles", "dense_tile", "parts", "row_tiles"]
 
 _PRODUCTS_A_CYCLE = 2
 _LOADS_A_CYCLE = 2
@@ -105,14 +105,14 @@ def _divisor(whole: int, limit: int) -> int:
 def _cycles(tile: Tile, columns: int, blocks: int, depth: int) -> float:
     """Cycles of all tiles of one row of outputs, the smaller ones at the edges among them."""
     total = 0.0
-    for width, times in _parts(columns, tile.columns):
-        for count, rows in _parts(blocks, tile.blocks):
+    for width, times in parts(columns, tile.columns):
+        for count, rows in parts(blocks, tile.blocks):
             sums = width * count
             step = max(sums / _PRODUCTS_A_CYCLE, (width + count) / _LOADS_A_CYCLE, _LATENCY_CYCLES)
             total += times * rows * (depth * (step + _STEP_CYCLES) + _START_CYCLES + sums)
     return total
 
 
-def _parts(whole: int, size: int) -> list[tuple[int, int]]:
+def parts(whole: int, size: int) -> list[tuple[int, int]]:
     """Sizes of the pieces of a range, and how many there are of each."""
     return [(part, times) for part, times in ((size, whole // size), (whole % size, 1)) if part and times]

@@ -13,6 +13,7 @@ from vta.support.dataclass import dataclass
 
 __all__ = [
     "Coordinate",
+    "PLAIN",
     "Layout",
     "Point",
     "Value",
@@ -44,6 +45,10 @@ class Layout:
     def dtype(self, dtype: str) -> str:
         """Data type of the buffer that holds a tensor of a type."""
         return "uint8" if self.offset else dtype
+
+
+PLAIN = Layout()
+"""Row by row."""
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Literal
 
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.errors import LoopError
-from vta.host.loop.expression import Expr, Load, Var, loads, walk
+from vta.host.loop.expression import Expr, Load, Var, walk
 from vta.support.dataclass import dataclass
 
 __all__ = ["Axis", "Combine", "Kernel", "Stage", "axes_of"]
@@ -21,7 +23,7 @@ class Axis:
     name: str
     extent: int
 
-    @property
+    @cached_property
     def var(self) -> Var:
         """The axis in an expression."""
         return Var(self.name)
@@ -56,14 +58,20 @@ class Stage:
             raise LoopError(f"{self.name}: two axes have one name: {', '.join(names)}")
         if bool(self.reduce) != (self.combine is not None) or (self.combine is None) != (self.initial is None):
             raise LoopError(f"{self.name}: a reduction has axes, a way to combine, and a value to start from; or none of them")
-        self._check_value(self.value, set(names))
+        nodes, starting = self._nodes
+        self._check_value(self.value, nodes, set(names))
         if self.initial is not None:
-            self._check_value(self.initial, {axis.name for axis in self.axes})
+            self._check_value(self.initial, starting, {axis.name for axis in self.axes})
 
-    def _check_value(self, value: Expr, names: set[str]) -> None:
+    @cached_property
+    def _nodes(self) -> tuple[list[Expr], list[Expr]]:
+        """All that the value is made of, and what the reduction starts from, which several ask for."""
+        return walk(self.value), [] if self.initial is None else walk(self.initial)
+
+    def _check_value(self, value: Expr, nodes: Sequence[Expr], names: set[str]) -> None:
         if value.dtype != self.output.dtype:
             raise LoopError(f"{self.name}: the value is {value.dtype}, the output {self.output.dtype}")
-        for node in walk(value):
+        for node in nodes:
             if isinstance(node, Var) and node.name not in names:
                 raise LoopError(f"{self.name}: {node.name} is none of its axes: {', '.join(sorted(names))}")
 
@@ -74,7 +82,7 @@ class Stage:
 
     def reads(self) -> list[Load]:
         """All loads of the stage."""
-        return loads(self.value) + (loads(self.initial) if self.initial is not None else [])
+        return [node for nodes in self._nodes for node in nodes if isinstance(node, Load)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ buffers; nothing is converted silently.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import is_
 from typing import Any, Literal
 
@@ -169,6 +169,7 @@ def const(value: float, dtype: str) -> Const:
     return Const(float(value) if dtype.startswith("float") else int(value), dtype)
 
 
+@lru_cache(maxsize=4096, typed=True)
 def index(value: int) -> Const:
     """A whole number for index arithmetic."""
     return Const(value, INDEX)

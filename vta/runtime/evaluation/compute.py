@@ -36,13 +36,15 @@ def compute_exactly(compiled: CompiledModule, host: HostOptions, inputs: Mapping
     return _mapped(reference_of(compiled, host), inputs, tick, cores())
 
 
-def compute_widely(graph: Graph, inputs: Mapping[str, Array], tick: Tick | None, most_cores: int | None = None) -> list[Array]:
-    """What a graph gives, floats within rounding; on so many cores at most, or all."""
+def compute_widely(
+    graph: Graph, inputs: Mapping[str, Array], tick: Tick | None, most_cores: int | None = None, winograd: bool = False
+) -> list[Array]:
+    """What a graph gives, floats within rounding; on so many cores at most, or all. `winograd` is as for `HostOptions`."""
     if not is_worth_compiling(graph, sample_count(inputs)):
         return interpret_widely(graph, inputs, tick)
     from vta.runtime.host_part.host_graph import host_graph
 
-    return _mapped(host_graph(graph), inputs, tick, most_cores or cores())
+    return _mapped(host_graph(graph, HostOptions(compiled=True, winograd=winograd)), inputs, tick, most_cores or cores())
 
 
 def _mapped(graph: HostGraph, inputs: Mapping[str, Array], tick: Tick | None, most: int) -> list[Array]:

@@ -118,7 +118,7 @@ def evaluate_top1(
         if float_graph is None:
             return []
         float_inputs = input_samples(float_graph, given, options)
-        return stages.run("float", lambda tick: compute_widely(float_graph, float_inputs, tick))
+        return stages.run("float", lambda tick: compute_widely(float_graph, float_inputs, tick, winograd=True))
 
     trained = compute_trained() if trained_pass is None else []
     expected, batches = _exact_and_device(module, inputs, stages)

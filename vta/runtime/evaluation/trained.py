@@ -30,7 +30,9 @@ class TrainedPass(ForkedOutputs):
     """A process that computes a graph's outputs, after others."""
 
     def __init__(self, graph: Graph, data: Dataset, options: Preprocessing) -> None:
-        super().__init__(lambda: compute_widely(graph, input_samples(graph, data, options), None, max(1, cores() - 1)), _NICE)
+        super().__init__(
+            lambda: compute_widely(graph, input_samples(graph, data, options), None, max(1, cores() - 1), winograd=True), _NICE
+        )
 
     def __enter__(self) -> TrainedPass:
         return self

@@ -88,4 +88,4 @@ def host_part(
     if tiles is not None:
         return describe_host(graph, chosen, list(wanted), target, tiles), wanted
     recorded, schedules = recorded_tiles(options.records), recorded_schedules(options.records)
-    return describe_host(graph, chosen, list(wanted), target, recorded, schedules, packed), wanted
+    return describe_host(graph, chosen, list(wanted), target, recorded, schedules, packed, options.winograd), wanted

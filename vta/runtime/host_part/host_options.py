@@ -34,6 +34,9 @@ class HostOptions:
     """Whether the library that comes with a module is run wherever it was made; else only one that was made here."""
     refuses_foreign: bool = False
     """Whether a library for another processor is an error; else it is left alone."""
+    winograd: bool = False
+    """Whether kernels for this processor compute 3x3 convolutions of floats by Winograd's transforms where that takes less time:
+    sums are rounded differently, and what is infinite spreads to its neighbours."""
     onnxruntime: bool = False
     """By onnxruntime, in the place of the references."""
     gpu: GpuDevice | None = None

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vta.host.kernels.anchor import Anchor
 from vta.host.kernels.products.border import names, prepared
 from vta.host.kernels.products.convolution_shape import convolution_shape
+from vta.host.kernels.products.packing import in_lines
 from vta.host.kernels.products.sums import chunked_sums, tile_sums
 from vta.host.kernels.tiles import Tile, dense_tile
 from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate, plain_point
@@ -86,9 +87,9 @@ def _packed(weight: Array, lanes: int, in_blocks: int) -> Array:
     full[: len(weight), : weight.shape[1]] = weight
     parted = full.reshape(blocks, lanes, *full.shape[1:])
     if not in_blocks:
-        return np.ascontiguousarray(parted.transpose(0, 2, 3, 4, 1))
+        return in_lines(parted.transpose(0, 2, 3, 4, 1))
     split = parted.reshape(blocks, lanes, in_blocks // lanes, lanes, *weight.shape[2:])
-    return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
+    return in_lines(split.transpose(0, 2, 4, 5, 3, 1))
 
 
 def _packed_depthwise(weight: Array, lanes: int) -> Array:
@@ -96,7 +97,7 @@ def _packed_depthwise(weight: Array, lanes: int) -> Array:
     blocks = -(-weight.shape[0] // lanes)
     full = np.zeros((blocks * lanes, *weight.shape[2:]), weight.dtype)
     full[: len(weight)] = weight[:, 0]
-    return np.ascontiguousarray(full.reshape(blocks, lanes, *weight.shape[2:]).transpose(0, 2, 3, 1))
+    return in_lines(full.reshape(blocks, lanes, *weight.shape[2:]).transpose(0, 2, 3, 1))
 
 
 def _packed_dense(weight: Array, lanes: int, together: int) -> Array:
@@ -107,7 +108,7 @@ def _packed_dense(weight: Array, lanes: int, together: int) -> Array:
     groups = -(-len(weight) // (lanes * together))
     full = np.zeros((groups * together * lanes, weight.shape[1]), weight.dtype)
     full[: len(weight)] = weight
-    return np.ascontiguousarray(full.reshape(groups, together, lanes, -1).transpose(0, 1, 3, 2))
+    return in_lines(full.reshape(groups, together, lanes, -1).transpose(0, 1, 3, 2))
 
 
 def dense(node: Node, data: Value, weight: Array, target: CpuTarget, tile: Tile | None = None) -> Anchor:

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 from vta.host.kernels.anchor import SUMS, Anchor, Site
 from vta.host.kernels.by_element.frames import Frame, Framed, flat_bytes, framed
 from vta.host.kernels.products.convolution import sums_value
-from vta.host.kernels.products.packing import by_lanes, by_rows_of_bytes, byte_parts, bytes_by_fours, channel_rows, joined_groups
+from vta.host.kernels.products.packing import (
+    by_lanes,
+    by_rows_of_bytes,
+    byte_parts,
+    bytes_by_fours,
+    channel_rows,
+    in_lines,
+    joined_groups,
+)
 from vta.host.kernels.tiles import Tile, convolution_tiles
 from vta.host.kernels.values import Coordinate, Point, Value, blocked_coordinate
 from vta.host.loop.buffer import Buffer
@@ -196,7 +204,7 @@ def _depthwise_by_fours(
     full = np.zeros((len(parts), len(weight), height, 4 * fours), np.int8)
     full[..., :width] = parts
     rows = channel_rows(np.moveaxis(full, 0, -1), site.lanes).reshape(-1, height, fours, 4, len(parts), site.lanes)
-    packed = np.ascontiguousarray(rows.transpose(0, 1, 2, 4, 5, 3))
+    packed = in_lines(rows.transpose(0, 1, 2, 4, 5, 3))
     buffer = Buffer("weight", packed.shape, "int8")
     start = _start(weight, zero_point, True, site.lanes)
 

@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import gcd
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["by_lanes", "by_rows_of_bytes", "byte_parts", "bytes_by_fours", "channel_rows", "joined_groups"]
+__all__ = [
+    "by_lanes",
+    "by_rows_of_bytes",
+    "byte_parts",
+    "bytes_by_fours",
+    "channel_rows",
+    "empty_in_lines",
+    "in_lines",
+    "joined_groups",
+]
 
 Array = NDArray[Any]
 _MOST_PARTS = 4
+_LINE_BYTES = 64
+"""Of the caches: a vector that lies in two of them takes two loads."""
+
+
+def empty_in_lines(shape: Sequence[int], dtype: str) -> Array:
+    """A new array, row by row, that begins where a line of the cache does."""
+    nbytes = prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(nbytes + _LINE_BYTES, np.uint8)
+    start = -int(memory.__array_interface__["data"][0]) % _LINE_BYTES
+    return memory[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def in_lines(values: Array) -> Array:
+    """A copy of an array, row by row, that begins where a line of the cache does."""
+    copy = empty_in_lines(values.shape, values.dtype.name)
+    copy[...] = values
+    return copy
 
 
 def byte_parts(weight: Array) -> list[Array]:
@@ -51,7 +77,7 @@ def by_lanes(weight: Array, lanes: int, block: int) -> Array:
     full = np.zeros((outputs * lanes, inputs * block, *weight.shape[2:]), weight.dtype)
     full[: len(weight), : weight.shape[1]] = weight
     parted = full.reshape(outputs, lanes, inputs, block, *weight.shape[2:])
-    return np.ascontiguousarray(parted.transpose(0, 2, 4, 5, 3, 1))
+    return in_lines(parted.transpose(0, 2, 4, 5, 3, 1))
 
 
 def bytes_by_fours(parts: Sequence[Array], lanes: int, block: int) -> Array:
@@ -59,7 +85,7 @@ def bytes_by_fours(parts: Sequence[Array], lanes: int, block: int) -> Array:
     packed = np.stack([by_lanes(part, lanes, block) for part in parts], axis=4)
     outputs, inputs, high, wide, count = packed.shape[:5]
     fours = packed.reshape(outputs, inputs, high, wide, count, block // 4, 4, lanes)
-    return np.ascontiguousarray(fours.transpose(0, 1, 2, 3, 5, 4, 7, 6))
+    return in_lines(fours.transpose(0, 1, 2, 3, 5, 4, 7, 6))
 
 
 def by_rows_of_bytes(parts: Sequence[Array], lanes: int) -> Array:
@@ -72,4 +98,4 @@ def channel_rows(values: Array, lanes: int) -> Array:
     """Values (C,) or (C, KH, KW) of channels as blocks, kernel, channel."""
     full = np.zeros((-(-len(values) // lanes) * lanes, *values.shape[1:]), values.dtype)
     full[: len(values)] = values
-    return np.ascontiguousarray(np.moveaxis(full.reshape(-1, lanes, *values.shape[1:]), 1, -1))
+    return in_lines(np.moveaxis(full.reshape(-1, lanes, *values.shape[1:]), 1, -1))
