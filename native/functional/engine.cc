@@ -1,6 +1,7 @@
 #include "functional/engine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "isa/engine_error.h"
 
@@ -43,6 +44,8 @@ void FunctionalEngine::begin(const vta_functional_job& job) {
   if (has_leftovers_) scratchpad_.zero_unwritten();
   has_leftovers_ = false;
   job_ = job;
+  records_ = std::exchange(records_next_, false);
+  order_.clear();
   counters_.assign(size_t{job.operator_count} + 1, vta_functional_counters{});
   scheduler_.emplace(Stream{job.stream, job.first, job.last, job.rank}, geometry_, job.random_order != 0, job.seed);
 }
@@ -58,6 +61,8 @@ void FunctionalEngine::begin_again() {
   kept_.clear();
   tokens_ = Tokens{};
   current_.reset();
+  records_ = std::exchange(records_next_, false);
+  order_.clear();
   counters_.assign(counters_.size(), vta_functional_counters{});
   scheduler_->restart();
 }
@@ -94,6 +99,7 @@ const vta_functional_counters& FunctionalEngine::counters(int32_t operator_index
 }
 
 void FunctionalEngine::start(uint64_t index) {
+  if (records_) order_.push_back(index);
   const Words words = read_words(job_.stream, index);
   current_ = Current{index, scheduler_->header_of(index), words, 0};
   tokens_.pop(current_->header);

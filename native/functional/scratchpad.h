@@ -33,6 +33,11 @@ class Scratchpad {
     return written_[static_cast<size_t>(memory == Memory::kAcc8 ? Memory::kAcc : memory)];
   }
 
+  // The rows written in each memory.
+  using Written = std::array<RowMask, 6>;
+  const Written& all_written() const { return written_; }
+  void set_all_written(const Written& written) { written_ = written; }
+
   const Uop* uops() const { return uops_.data(); }
   const uint8_t* inp() const { return inp_.data()->bytes; }
   const uint8_t* wgt() const { return wgt_.data()->bytes; }
@@ -73,7 +78,7 @@ class Scratchpad {
   std::array<uint8_t, kTableEntries> table_{};
   std::vector<uint8_t> plain_inp_;
   std::vector<uint8_t> plain_wgt_;
-  std::array<RowMask, 6> written_;
+  Written written_;
 };
 
 }  // namespace vta

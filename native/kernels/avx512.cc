@@ -17,6 +17,7 @@
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni,prefer-vector-width=512")
 #endif
 
+#include "kernels/chain.h"
 #include "kernels/loops.h"
 
 namespace vta {
@@ -128,9 +129,9 @@ VTA_INLINE void sum_row(const GemmJob& job, int batch, int64_t dst, int64_t src,
                         const Uop* last) {
   constexpr int kChains = kBlock / 4 < 4 ? kBlock / 4 : 4;
   const int64_t lanes = int64_t{batch} * kBlock;
-  int32_t* acc = job.acc + dst * lanes;
-  int8_t* out = job.out + dst * lanes;
-  for (int b = 0; b < batch; ++b, acc += kBlock, out += kBlock) {
+  for (int b = 0; b < batch; ++b) {
+    const int64_t row = dst * lanes + b * kBlock;
+    int32_t* acc = job.acc + row;
     for (int c = 0; c < kBlock; c += V::kLanes) {
       typename V::Vector sums[kChains] = {V::load(acc + c)};
       for (const Uop* uop = first; uop != last; ++uop) {
@@ -146,7 +147,7 @@ VTA_INLINE void sum_row(const GemmJob& job, int batch, int64_t dst, int64_t src,
       for (int chain = 1; chain < kChains; ++chain) sums[0] = V::add(sums[0], sums[chain]);
       if (kNarrow) sums[0] = V::wrap16(sums[0]);
       V::store(acc + c, sums[0]);
-      V::store_low_bytes(out + c, sums[0]);
+      if (job.out != nullptr) V::store_low_bytes(job.out + row + c, sums[0]);
     }
   }
 }
@@ -162,8 +163,8 @@ VTA_INLINE void sum_rows(const GemmJob& job, int batch, int64_t dst, int64_t src
   const int64_t inp_step = job.part.src.inner * lanes;
   for (int b = 0; b < batch; ++b) {
     for (int c = 0; c < kBlock; c += V::kLanes) {
-      int32_t* acc = job.acc + dst * lanes + b * kBlock + c;
-      int8_t* out = job.out + dst * lanes + b * kBlock + c;
+      const int64_t place = dst * lanes + b * kBlock + c;
+      int32_t* acc = job.acc + place;
       typename V::Vector sums[kRows];
 #pragma GCC unroll 8
       for (int row = 0; row < kRows; ++row) sums[row] = V::load(acc + row * acc_step);
@@ -186,8 +187,10 @@ VTA_INLINE void sum_rows(const GemmJob& job, int batch, int64_t dst, int64_t src
         sums[row] = V::add(sums[row], correction);
         if (kNarrow) sums[row] = V::wrap16(sums[row]);
         V::store(acc + row * acc_step, sums[row]);
-        V::store_low_bytes(out + row * acc_step, sums[row]);
       }
+      if (job.out == nullptr) continue;
+#pragma GCC unroll 8
+      for (int row = 0; row < kRows; ++row) V::store_low_bytes(job.out + place + row * acc_step, sums[row]);
     }
   }
 }
@@ -211,6 +214,11 @@ void alu(const AluJob& job) {
   alu_job<kNarrow>(job);
 }
 
+template <bool kNarrow>
+void chain(const ChainJob& job) {
+  chain_job<64, kNarrow>(job);
+}
+
 template <typename V, int kBlock, bool kNarrow>
 auto gemm_of(int batch) {
   if (batch == 1) return gemm<V, kBlock, 1, kNarrow>;
@@ -227,7 +235,8 @@ Kernels kernels_of(const Geometry& geometry) {
           pack_inp,
           pack_wgt<V, kBlock>,
           narrow ? gemm_of<V, kBlock, true>(geometry.batch) : gemm_of<V, kBlock, false>(geometry.batch),
-          narrow ? alu<true> : alu<false>};
+          narrow ? alu<true> : alu<false>,
+          narrow ? chain<true> : chain<false>};
 }
 
 }  // namespace

@@ -1,0 +1,134 @@
+// Chains of ALU operations: several rows at a time stay in registers from the first operation to the last. Forced inline like loops.h.
+#ifndef VTA_KERNEL_CHAIN_H
+#define VTA_KERNEL_CHAIN_H
+
+#include <cstring>
+
+#include "kernels/kernels.h"
+#include "kernels/loops.h"
+
+namespace vta {
+
+namespace {
+
+constexpr int kChainRows = 8;
+
+// Lanes of one row, in a vector of so many bytes.
+template <int kBytes>
+struct ChainLanes {
+  typedef int32_t Signed __attribute__((vector_size(kBytes)));
+  typedef uint32_t Unsigned __attribute__((vector_size(kBytes)));
+  typedef int8_t Narrow __attribute__((vector_size(kBytes / 4)));
+};
+
+// kRows rows at even distances.
+template <int kBytes, int kRows>
+struct ChainStrip {
+  using Signed = typename ChainLanes<kBytes>::Signed;
+  using Unsigned = typename ChainLanes<kBytes>::Unsigned;
+
+  Signed rows[kRows];
+
+  // body(row, operand) for each row, with an immediate or the lanes of rows at `from`.
+  template <typename Body>
+  VTA_INLINE void each(const ChainLink& link, const int32_t* from, int64_t step, const Body& body) {
+    if (!link.use_src) {
+      const Signed same = Signed{} + link.imm;
+#pragma GCC unroll 8
+      for (int row = 0; row < kRows; ++row) body(rows[row], same);
+      return;
+    }
+#pragma GCC unroll 8
+    for (int row = 0; row < kRows; ++row) {
+      Signed operand;
+      std::memcpy(&operand, from + row * step, sizeof operand);
+      body(rows[row], operand);
+    }
+  }
+
+  // As ShrOp of loops.h.
+  static VTA_INLINE void shift(Signed& x, const Signed& by) {
+    const Signed most = Signed{} + 31, least = Signed{} - 32, zero = Signed{};
+    const Signed high = by < most ? by : most, amount = high > least ? high : least;
+    const Signed right = x >> (amount > zero ? amount : zero);
+    const Signed left = reinterpret_cast<Signed>(reinterpret_cast<Unsigned>(x) << reinterpret_cast<Unsigned>(-amount & most));
+    x = amount >= zero ? right : amount == least ? zero : left;
+  }
+
+  VTA_INLINE void apply(const ChainLink& link, const int32_t* from, int64_t step) {
+    switch (link.op) {
+      case ChainOp::kFill:
+        return each(link, from, step, [](Signed& x, const Signed& y) __attribute__((always_inline)) { x = y; });
+      case ChainOp::kMin:
+        return each(link, from, step, [](Signed& x, const Signed& y) __attribute__((always_inline)) { x = x < y ? x : y; });
+      case ChainOp::kMax:
+        return each(link, from, step, [](Signed& x, const Signed& y) __attribute__((always_inline)) { x = x > y ? x : y; });
+      case ChainOp::kAdd:
+        return each(link, from, step, [](Signed& x, const Signed& y) __attribute__((always_inline)) {
+          x = reinterpret_cast<Signed>(reinterpret_cast<Unsigned>(x) + reinterpret_cast<Unsigned>(y));
+        });
+      case ChainOp::kMul:
+        return each(link, from, step, [](Signed& x, const Signed& y) __attribute__((always_inline)) {
+          x = reinterpret_cast<Signed>(reinterpret_cast<Unsigned>(x) * reinterpret_cast<Unsigned>(y));
+        });
+      case ChainOp::kRight:
+        return each(link, from, step, [](Signed& x, const Signed& y) __attribute__((always_inline)) { x >>= y; });
+      case ChainOp::kLeft:
+        return each(link, from, step, [](Signed& x, const Signed& y) __attribute__((always_inline)) {
+          x = reinterpret_cast<Signed>(reinterpret_cast<Unsigned>(x) << reinterpret_cast<Unsigned>(y));
+        });
+      case ChainOp::kShr:
+        return each(link, from, step, [](Signed& x, const Signed& y) __attribute__((always_inline)) { shift(x, y); });
+    }
+  }
+
+  VTA_INLINE void wrap16() {
+#pragma GCC unroll 8
+    for (int row = 0; row < kRows; ++row) {
+      rows[row] = reinterpret_cast<Signed>(reinterpret_cast<Unsigned>(rows[row]) << 16) >> 16;
+    }
+  }
+};
+
+// kRows iterations of the inner loop from (o, i) on.
+template <int kBytes, int kRows, bool kNarrow>
+VTA_INLINE void chain_strip(const ChainJob& job, int64_t o, int64_t i) {
+  const int64_t first = (job.dst + o * job.factors.outer + i * job.factors.inner) * job.lanes, step = job.factors.inner * job.lanes;
+  for (int64_t l = 0; l < job.lanes; l += kBytes / 4) {
+    ChainStrip<kBytes, kRows> strip{};
+    int32_t* acc = job.acc + first + l;
+    if (job.links->op != ChainOp::kFill) {
+#pragma GCC unroll 8
+      for (int row = 0; row < kRows; ++row) std::memcpy(&strip.rows[row], acc + row * step, kBytes);
+    }
+    for (const ChainLink *link = job.links, *end = link + job.count; link != end; ++link) {
+      const int64_t from = link->src + o * link->factors.outer + i * link->factors.inner;
+      strip.apply(*link, job.acc + from * job.lanes + l, link->factors.inner * job.lanes);
+      if (kNarrow) strip.wrap16();
+    }
+#pragma GCC unroll 8
+    for (int row = 0; row < kRows; ++row) std::memcpy(acc + row * step, &strip.rows[row], kBytes);
+    if (job.out == nullptr) continue;
+    int8_t* out = job.out + first + l;
+#pragma GCC unroll 8
+    for (int row = 0; row < kRows; ++row) {
+      const auto bytes = __builtin_convertvector(strip.rows[row], typename ChainLanes<kBytes>::Narrow);
+      std::memcpy(out + row * step, &bytes, kBytes / 4);
+    }
+  }
+}
+
+template <int kBytes, bool kNarrow>
+VTA_INLINE void chain_job(const ChainJob& job) {
+  const int64_t whole = job.iter_in - job.iter_in % kChainRows;
+  for (int64_t o = 0; o < job.iter_out; ++o) {
+    for (int64_t i = 0; i < whole; i += kChainRows) chain_strip<kBytes, kChainRows, kNarrow>(job, o, i);
+    for (int64_t i = whole; i < job.iter_in; ++i) chain_strip<kBytes, 1, kNarrow>(job, o, i);
+  }
+}
+
+}  // namespace
+
+}  // namespace vta
+
+#endif
