@@ -152,21 +152,20 @@ VTA_INLINE void sum_row(const GemmJob& job, int batch, int64_t dst, int64_t src,
   }
 }
 
-constexpr int kRows = 8;
-
-// kRows rows of sums that share their weights: each vector of these is loaded once for all.
-template <typename V, int kBlock, bool kNarrow>
+// kRows rows of sums that share their weights: each vector of these is loaded once for all. kAccStep and kInpStep: distances of these
+// rows and of their inputs, which compilers put into addresses; 0: the job's.
+template <typename V, int kBlock, bool kNarrow, int kRows, int kAccStep, int kInpStep>
 VTA_INLINE void sum_rows(const GemmJob& job, int batch, int64_t dst, int64_t src, int64_t wgt, const Uop* first,
                          const Uop* last) {
   const int64_t lanes = int64_t{batch} * kBlock;
-  const int64_t acc_step = job.part.dst.inner * lanes;
-  const int64_t inp_step = job.part.src.inner * lanes;
+  const int64_t acc_step = (kAccStep != 0 ? kAccStep : job.part.dst.inner) * lanes;
+  const int64_t inp_step = (kInpStep != 0 ? kInpStep : job.part.src.inner) * lanes;
   for (int b = 0; b < batch; ++b) {
     for (int c = 0; c < kBlock; c += V::kLanes) {
       const int64_t place = dst * lanes + b * kBlock + c;
       int32_t* acc = job.acc + place;
       typename V::Vector sums[kRows];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int row = 0; row < kRows; ++row) sums[row] = V::load(acc + row * acc_step);
       typename V::Vector correction = V::fill(0);
       for (const Uop* uop = first; uop != last; ++uop) {
@@ -176,37 +175,51 @@ VTA_INLINE void sum_rows(const GemmJob& job, int batch, int64_t dst, int64_t src
 #pragma GCC unroll 16
         for (int four = 0; four < kBlock / 4; ++four) {
           const typename V::Vector column = V::load(weights + four * 4 * kBlock);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
           for (int row = 0; row < kRows; ++row) {
             sums[row] = V::dot(sums[row], V::fill(load_word(inp + row * inp_step + 4 * four)), column);
           }
         }
       }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int row = 0; row < kRows; ++row) {
         sums[row] = V::add(sums[row], correction);
         if (kNarrow) sums[row] = V::wrap16(sums[row]);
         V::store(acc + row * acc_step, sums[row]);
       }
       if (job.out == nullptr) continue;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int row = 0; row < kRows; ++row) V::store_low_bytes(job.out + place + row * acc_step, sums[row]);
     }
   }
 }
 
-// kBatch 0: the job's.
-template <typename V, int kBlock, int kBatch, bool kNarrow>
-void gemm(const GemmJob& job) {
+template <typename V, int kBlock, int kBatch, bool kNarrow, int kRows, int kAccStep, int kInpStep>
+void gemm_rows(const GemmJob& job) {
   const int batch = kBatch != 0 ? kBatch : job.batch;
   for_each_rows<kRows>(
       job.part,
       [&](int64_t dst, int64_t src, int64_t wgt, const Uop* first, const Uop* last) __attribute__((always_inline)) {
-        sum_rows<V, kBlock, kNarrow>(job, batch, dst, src, wgt, first, last);
+        sum_rows<V, kBlock, kNarrow, kRows, kAccStep, kInpStep>(job, batch, dst, src, wgt, first, last);
       },
       [&](int64_t dst, int64_t src, int64_t wgt, const Uop* first, const Uop* last) __attribute__((always_inline)) {
         sum_row<V, kBlock, kNarrow>(job, batch, dst, src, wgt, first, last);
       });
+}
+
+// kBatch 0: the job's. Of one row, the usual distances of rows have loops of their own; 16 rows keep both units for products busy.
+template <typename V, int kBlock, int kBatch, bool kNarrow>
+void gemm(const GemmJob& job) {
+  if constexpr (kBatch == 1 && kBlock == V::kLanes) {
+    const NestPart& part = job.part;
+    const bool many = (part.in_last - part.in_first) % 16 == 0;
+    if (part.dst.inner == 1 && part.src.inner == 1) {
+      if (many) return gemm_rows<V, kBlock, 1, kNarrow, 16, 1, 1>(job);
+      return gemm_rows<V, kBlock, 1, kNarrow, 8, 1, 1>(job);
+    }
+    if (part.dst.inner == 1 && part.src.inner == 2) return gemm_rows<V, kBlock, 1, kNarrow, 8, 1, 2>(job);
+  }
+  gemm_rows<V, kBlock, kBatch, kNarrow, 8, 0, 0>(job);
 }
 
 template <bool kNarrow>

@@ -21,29 +21,50 @@ struct ChainLanes {
   typedef int8_t Narrow __attribute__((vector_size(kBytes / 4)));
 };
 
-// kRows rows at even distances.
-template <int kBytes, int kRows>
+// kRows rows at even distances. kStep: that of rows beside each other in lanes, which compilers put into addresses; 0: not known.
+template <int kBytes, int kRows, int kStep>
 struct ChainStrip {
   using Signed = typename ChainLanes<kBytes>::Signed;
   using Unsigned = typename ChainLanes<kBytes>::Unsigned;
 
   Signed rows[kRows];
 
-  // body(row, operand) for each row, with an immediate or the lanes of rows at `from`.
   template <typename Body>
-  VTA_INLINE void each(const ChainLink& link, const int32_t* from, int64_t step, const Body& body) {
-    if (!link.use_src) {
-      const Signed same = Signed{} + link.imm;
+  VTA_INLINE void each_with(const Signed& operand, const Body& body) {
 #pragma GCC unroll 8
-      for (int row = 0; row < kRows; ++row) body(rows[row], same);
-      return;
-    }
+    for (int row = 0; row < kRows; ++row) body(rows[row], operand);
+  }
+
+  template <typename Body>
+  VTA_INLINE void each_with(const int32_t* from, int64_t step, const Body& body) {
 #pragma GCC unroll 8
     for (int row = 0; row < kRows; ++row) {
       Signed operand;
       std::memcpy(&operand, from + row * step, sizeof operand);
       body(rows[row], operand);
     }
+  }
+
+  // body(row, operand) for each row, with an immediate or the lanes of rows at `from`.
+  template <typename Body>
+  VTA_INLINE void each(const ChainLink& link, const int32_t* from, int64_t step, const Body& body) {
+    if (!link.use_src) return each_with(Signed{} + link.imm, body);
+    if (step == 0) return each_with(load(from), body);
+    if (kStep != 0 && step == kStep) return each_with(from, kStep, body);
+    each_with(from, step, body);
+  }
+
+  static VTA_INLINE Signed load(const int32_t* from) {
+    Signed lanes;
+    std::memcpy(&lanes, from, sizeof lanes);
+    return lanes;
+  }
+
+  // Whether all are amounts from 0 to 31.
+  static VTA_INLINE bool only_right(const Signed& amounts) {
+    int32_t bits = 0;
+    for (int lane = 0; lane < kBytes / 4; ++lane) bits |= amounts[lane];
+    return (bits & ~31) == 0;
   }
 
   // As ShrOp of loops.h.
@@ -78,6 +99,9 @@ struct ChainStrip {
           x = reinterpret_cast<Signed>(reinterpret_cast<Unsigned>(x) << reinterpret_cast<Unsigned>(y));
         });
       case ChainOp::kShr:
+        if (step == 0 && only_right(load(from))) {
+          return each_with(load(from), [](Signed& x, const Signed& y) __attribute__((always_inline)) { x >>= y; });
+        }
         return each(link, from, step, [](Signed& x, const Signed& y) __attribute__((always_inline)) { shift(x, y); });
     }
   }
@@ -91,11 +115,13 @@ struct ChainStrip {
 };
 
 // kRows iterations of the inner loop from (o, i) on.
-template <int kBytes, int kRows, bool kNarrow>
+template <int kBytes, int kRows, int kStep, bool kNarrow>
 VTA_INLINE void chain_strip(const ChainJob& job, int64_t o, int64_t i) {
-  const int64_t first = (job.dst + o * job.factors.outer + i * job.factors.inner) * job.lanes, step = job.factors.inner * job.lanes;
-  for (int64_t l = 0; l < job.lanes; l += kBytes / 4) {
-    ChainStrip<kBytes, kRows> strip{};
+  const int64_t lanes = kStep != 0 ? kStep : job.lanes;
+  const int64_t first = (job.dst + o * job.factors.outer + i * job.factors.inner) * lanes;
+  const int64_t step = kStep != 0 ? kStep : job.factors.inner * lanes;
+  for (int64_t l = 0; l < lanes; l += kBytes / 4) {
+    ChainStrip<kBytes, kRows, kStep> strip{};
     int32_t* acc = job.acc + first + l;
     if (job.links->op != ChainOp::kFill) {
 #pragma GCC unroll 8
@@ -103,7 +129,7 @@ VTA_INLINE void chain_strip(const ChainJob& job, int64_t o, int64_t i) {
     }
     for (const ChainLink *link = job.links, *end = link + job.count; link != end; ++link) {
       const int64_t from = link->src + o * link->factors.outer + i * link->factors.inner;
-      strip.apply(*link, job.acc + from * job.lanes + l, link->factors.inner * job.lanes);
+      strip.apply(*link, job.acc + from * lanes + l, link->factors.inner * lanes);
       if (kNarrow) strip.wrap16();
     }
 #pragma GCC unroll 8
@@ -118,13 +144,20 @@ VTA_INLINE void chain_strip(const ChainJob& job, int64_t o, int64_t i) {
   }
 }
 
-template <int kBytes, bool kNarrow>
-VTA_INLINE void chain_job(const ChainJob& job) {
+template <int kBytes, int kStep, bool kNarrow>
+VTA_INLINE void chain_rows(const ChainJob& job) {
   const int64_t whole = job.iter_in - job.iter_in % kChainRows;
   for (int64_t o = 0; o < job.iter_out; ++o) {
-    for (int64_t i = 0; i < whole; i += kChainRows) chain_strip<kBytes, kChainRows, kNarrow>(job, o, i);
-    for (int64_t i = whole; i < job.iter_in; ++i) chain_strip<kBytes, 1, kNarrow>(job, o, i);
+    for (int64_t i = 0; i < whole; i += kChainRows) chain_strip<kBytes, kChainRows, kStep, kNarrow>(job, o, i);
+    for (int64_t i = whole; i < job.iter_in; ++i) chain_strip<kBytes, 1, kStep, kNarrow>(job, o, i);
   }
+}
+
+// Rows of 16 lanes beside each other have a loop of their own.
+template <int kBytes, bool kNarrow>
+VTA_INLINE void chain_job(const ChainJob& job) {
+  if (job.lanes == kChainLanes && job.factors.inner == 1) return chain_rows<kBytes, kChainLanes, kNarrow>(job);
+  chain_rows<kBytes, 0, kNarrow>(job);
 }
 
 }  // namespace
