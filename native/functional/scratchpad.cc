@@ -34,7 +34,6 @@ Scratchpad::Scratchpad(const Geometry& geometry, const Kernels& kernels)
 }
 
 void Scratchpad::keep_plain(std::vector<uint8_t>& rows, Memory memory, int64_t row, const uint8_t* elements, int64_t count) {
-  if (rows.empty()) return;
   const int64_t bytes = geometry_.elem_bytes(memory);
   std::memcpy(rows.data() + row * bytes, elements, static_cast<size_t>(count * bytes));
 }
@@ -72,11 +71,11 @@ void Scratchpad::load(Memory memory, int64_t row, const uint8_t* elements, int64
       load_uops(row, elements, rows);
       break;
     case Memory::kWgt:
-      keep_plain(plain_wgt_, memory, row, elements, rows);
+      if (!plain_wgt_.empty()) keep_plain(plain_wgt_, memory, row, elements, rows);
       kernels_.pack_wgt(geometry_, elements, rows, wgt_.data()->bytes + row * kernels_.wgt_row_bytes);
       break;
     case Memory::kInp:
-      keep_plain(plain_inp_, memory, row, elements, rows);
+      if (!plain_inp_.empty()) keep_plain(plain_inp_, memory, row, elements, rows);
       kernels_.pack_inp(geometry_, elements, rows, inp_.data()->bytes + row * kernels_.inp_row_bytes);
       break;
     case Memory::kAcc:

@@ -74,10 +74,16 @@ struct Lanes4 {
   static VTA_INLINE void store_low_bytes(int8_t* to, Vector value) { _mm_mask_cvtepi32_storeu_epi8(to, 0xF, value); }
 };
 
-// INP row: [BATCH][BLOCK] of bytes with 128 added.
+// INP row: [BATCH][BLOCK] of bytes with 128 added. Most loads are short: what is left over is one more vector.
 void pack_inp(const Geometry& geometry, const uint8_t* elements, int64_t rows, uint8_t* packed) {
-  const int64_t count = rows * geometry.lanes();
-  for (int64_t i = 0; i < count; ++i) packed[i] = elements[i] ^ 0x80U;
+  const __m512i top = _mm512_set1_epi8(-128);
+  int64_t left = rows * geometry.lanes();
+  for (; left >= 64; left -= 64, elements += 64, packed += 64) {
+    _mm512_storeu_si512(packed, _mm512_xor_si512(_mm512_loadu_si512(elements), top));
+  }
+  if (left == 0) return;
+  const __mmask64 last = ~uint64_t{0} >> (64 - left);
+  _mm512_mask_storeu_epi8(packed, last, _mm512_xor_si512(_mm512_maskz_loadu_epi8(last, elements), top));
 }
 
 template <int kBlock>
