@@ -22,7 +22,7 @@ __all__ = ["SampleRun", "checked_samples", "constant_slots", "have_sample_runs",
 Array = NDArray[Any]
 _BY_ROWS = frozenset({ops.QNN_QUANTIZE, ops.QNN_DEQUANTIZE, ops.WINDOWS})
 """Operators of one input that compute what lies at each place of the first axis by itself, to the bit."""
-_ELEMENTS_AT_ONCE = 1 << 16
+_ELEMENTS_AT_ONCE = 1 << 18
 """Of the values of several samples together: what is computed on the way to them stays in the next cache."""
 
 
