@@ -28,6 +28,7 @@ FunctionalEngine::FunctionalEngine(const Geometry& geometry, const Kernels& kern
     : geometry_(geometry), kernels_(kernels), scratchpad_(geometry, kernels), counters_(1) {}
 
 void FunctionalEngine::reset() {
+  has_replayed_ = false;
   scratchpad_.reset();
   has_leftovers_ = false;
   kept_.clear();
@@ -37,6 +38,7 @@ void FunctionalEngine::reset() {
 }
 
 void FunctionalEngine::begin(const vta_functional_job& job) {
+  has_replayed_ = false;
   scheduler_.reset();
   current_.reset();
   if (job.first > job.last) throw EngineError("the first instruction of the run lies behind the last");
@@ -52,6 +54,7 @@ void FunctionalEngine::begin(const vta_functional_job& job) {
 
 void FunctionalEngine::begin_again() {
   if (!scheduler_) throw EngineError("no run has begun");
+  has_replayed_ = false;
   has_leftovers_ = job_.checks != 0;
   if (has_leftovers_) {
     scratchpad_.forget();

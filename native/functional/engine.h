@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "functional/recording.h"
+#include "functional/recording/recording.h"
 #include "functional/scheduler.h"
 #include "functional/scratchpad.h"
 #include "functional/tokens.h"
@@ -38,8 +38,10 @@ class FunctionalEngine {
   // Whether there is a recording that does what a run of the job from a reset does, where `given` is written to before it.
   bool has_recorded(const vta_functional_job& job, const std::vector<DramRange>& given) const;
   const vta_functional_counters& recorded_counters() const { return recording_->counters; }
-  // Does that, after a reset or a run of the same job.
+  // Does that, after a reset, a run of the same job or another replay.
   void replay(const vta_functional_job& job);
+
+  bool has_replayed() const { return has_replayed_; }
 
   const char* kernel() const { return kernels_.name; }
   Tokens& tokens() { return tokens_; }
@@ -97,6 +99,7 @@ class FunctionalEngine {
   bool run_parts(const Nest& nest, int64_t cost, int64_t& budget, const Run& run);
   void zero_rows(const NestPart& part);
 
+  void load_again(const Transfer& transfer);
   NestPart recorded_part(const RecordedNest& nest) const;
 
   [[noreturn]] void fail_here(const std::string& what) const;
@@ -118,6 +121,7 @@ class FunctionalEngine {
   bool records_ = false;
   std::vector<uint64_t> order_;  // of the run that is recorded: its instructions as they were begun
   std::optional<Recording> recording_;
+  bool has_replayed_ = false;  // and nothing else since
   std::vector<vta_functional_counters> counters_;  // one per operator, then the total
 };
 

@@ -79,7 +79,7 @@ class SampleRuns {
   bool replay() {
     const uint64_t cost = cost_of(engine_->engine.recorded_counters());
     if (cost > left_) return false;
-    if (!known_) vta_functional_reset(engine_);
+    if (!known_ && !engine_->engine.has_replayed()) vta_functional_reset(engine_);
     known_ = true;
     engine_->engine.replay(job_);
     finish();

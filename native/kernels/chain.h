@@ -60,13 +60,6 @@ struct ChainStrip {
     return lanes;
   }
 
-  // Whether all are amounts from 0 to 31.
-  static VTA_INLINE bool only_right(const Signed& amounts) {
-    int32_t bits = 0;
-    for (int lane = 0; lane < kBytes / 4; ++lane) bits |= amounts[lane];
-    return (bits & ~31) == 0;
-  }
-
   // As ShrOp of loops.h.
   static VTA_INLINE void shift(Signed& x, const Signed& by) {
     const Signed most = Signed{} + 31, least = Signed{} - 32, zero = Signed{};
@@ -76,7 +69,8 @@ struct ChainStrip {
     x = amount >= zero ? right : amount == least ? zero : left;
   }
 
-  VTA_INLINE void apply(const ChainLink& link, const int32_t* from, int64_t step) {
+  // `right`: whether a shift by one row is by amounts from 0 to 31.
+  VTA_INLINE void apply(const ChainLink& link, const int32_t* from, int64_t step, bool right) {
     switch (link.op) {
       case ChainOp::kFill:
         return each(link, from, step, [](Signed& x, const Signed& y) __attribute__((always_inline)) { x = y; });
@@ -99,7 +93,7 @@ struct ChainStrip {
           x = reinterpret_cast<Signed>(reinterpret_cast<Unsigned>(x) << reinterpret_cast<Unsigned>(y));
         });
       case ChainOp::kShr:
-        if (step == 0 && only_right(load(from))) {
+        if (right) {
           return each_with(load(from), [](Signed& x, const Signed& y) __attribute__((always_inline)) { x >>= y; });
         }
         return each(link, from, step, [](Signed& x, const Signed& y) __attribute__((always_inline)) { shift(x, y); });
@@ -114,9 +108,23 @@ struct ChainStrip {
   }
 };
 
+// A bit for each of the first 64 links: whether it shifts by one row for all of an inner loop, by amounts from 0 to 31.
+VTA_INLINE uint64_t right_shifts(const ChainJob& job, int64_t o) {
+  uint64_t found = 0;
+  for (int64_t at = 0; at < job.count && at < 64; ++at) {
+    const ChainLink& link = job.links[at];
+    if (link.op != ChainOp::kShr || link.factors.inner != 0) continue;
+    const int32_t* amounts = job.acc + (link.src + o * link.factors.outer) * job.lanes;
+    int32_t bits = 0;
+    for (int64_t lane = 0; lane < job.lanes; ++lane) bits |= amounts[lane];
+    if ((bits & ~31) == 0) found |= uint64_t{1} << at;
+  }
+  return found;
+}
+
 // kRows iterations of the inner loop from (o, i) on.
 template <int kBytes, int kRows, int kStep, bool kNarrow>
-VTA_INLINE void chain_strip(const ChainJob& job, int64_t o, int64_t i) {
+VTA_INLINE void chain_strip(const ChainJob& job, int64_t o, int64_t i, uint64_t right) {
   const int64_t lanes = kStep != 0 ? kStep : job.lanes;
   const int64_t first = (job.dst + o * job.factors.outer + i * job.factors.inner) * lanes;
   const int64_t step = kStep != 0 ? kStep : job.factors.inner * lanes;
@@ -127,9 +135,10 @@ VTA_INLINE void chain_strip(const ChainJob& job, int64_t o, int64_t i) {
 #pragma GCC unroll 8
       for (int row = 0; row < kRows; ++row) std::memcpy(&strip.rows[row], acc + row * step, kBytes);
     }
-    for (const ChainLink *link = job.links, *end = link + job.count; link != end; ++link) {
+    uint64_t rights = right;
+    for (const ChainLink *link = job.links, *end = link + job.count; link != end; ++link, rights >>= 1) {
       const int64_t from = link->src + o * link->factors.outer + i * link->factors.inner;
-      strip.apply(*link, job.acc + from * lanes + l, link->factors.inner * lanes);
+      strip.apply(*link, job.acc + from * lanes + l, link->factors.inner * lanes, (rights & 1) != 0);
       if (kNarrow) strip.wrap16();
     }
 #pragma GCC unroll 8
@@ -148,8 +157,9 @@ template <int kBytes, int kStep, bool kNarrow>
 VTA_INLINE void chain_rows(const ChainJob& job) {
   const int64_t whole = job.iter_in - job.iter_in % kChainRows;
   for (int64_t o = 0; o < job.iter_out; ++o) {
-    for (int64_t i = 0; i < whole; i += kChainRows) chain_strip<kBytes, kChainRows, kStep, kNarrow>(job, o, i);
-    for (int64_t i = whole; i < job.iter_in; ++i) chain_strip<kBytes, 1, kStep, kNarrow>(job, o, i);
+    const uint64_t right = right_shifts(job, o);
+    for (int64_t i = 0; i < whole; i += kChainRows) chain_strip<kBytes, kChainRows, kStep, kNarrow>(job, o, i, right);
+    for (int64_t i = whole; i < job.iter_in; ++i) chain_strip<kBytes, 1, kStep, kNarrow>(job, o, i, right);
   }
 }
 

@@ -72,6 +72,7 @@ struct Recording {
 
   // What it was made of, with the device memory that micro-ops are loaded from.
   std::vector<uint8_t> stream;
+  uint64_t dram_bytes;
   std::vector<DramRange> uop_ranges;
   std::vector<uint8_t> uop_bytes;
 
@@ -80,7 +81,7 @@ struct Recording {
   std::array<uint64_t, 4> tokens;
   vta_functional_counters counters;
 
-  // Whether the run of a job does these steps: the stream is the same, and the micro-ops are.
+  // Whether the run of a job does these steps: the stream is the same, the micro-ops are, and device memory is not smaller.
   bool holds_for(const vta_functional_job& job) const;
 
   // Whether one of the ranges is where micro-ops come from.

@@ -1,4 +1,4 @@
-#include "functional/recorder.h"
+#include "functional/recording/recorder.h"
 
 #include <algorithm>
 #include <utility>
@@ -76,6 +76,7 @@ std::optional<Recording> Recorder::record(const std::vector<uint64_t>& order) {
   }
   drop_unread();
   made_.stream.assign(job_.stream + job_.first * kInstructionBytes, job_.stream + job_.last * kInstructionBytes);
+  made_.dram_bytes = job_.dram_bytes;
   for (const DramRange& range : made_.uop_ranges) {
     made_.uop_bytes.insert(made_.uop_bytes.end(), job_.dram + range.first, job_.dram + range.last);
   }

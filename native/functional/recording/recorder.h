@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "functional/recording.h"
+#include "functional/recording/recording.h"
 
 namespace vta {
 
