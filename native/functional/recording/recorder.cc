@@ -9,6 +9,7 @@ namespace {
 
 // Of a program that is worth it; a recording has some hundred bytes for each.
 constexpr size_t kMostInstructions = 1 << 16;
+constexpr size_t kMostKeptUops = 1 << 22;
 // Micro-ops of a nest whose reduction is written out as these.
 constexpr int64_t kMostUops = 128;
 // Rows that the kernels add to side by side.
@@ -69,11 +70,9 @@ std::optional<Recording> Recorder::record(const std::vector<uint64_t>& order) {
   if (order.size() > kMostInstructions) return std::nullopt;
   made_ = Recording{};
   for (uint64_t index : order) {
-    if (!add(index)) return std::nullopt;
+    if (!add(index) || made_.uops.size() + loaded_uops_ > kMostKeptUops) return std::nullopt;
   }
-  for (const DramRange& range : stored_) {
-    if (made_.loads_uops_from(range)) return std::nullopt;
-  }
+  if (stores_uops()) return std::nullopt;
   drop_unread();
   made_.stream.assign(job_.stream + job_.first * kInstructionBytes, job_.stream + job_.last * kInstructionBytes);
   made_.dram_bytes = job_.dram_bytes;
@@ -81,6 +80,13 @@ std::optional<Recording> Recorder::record(const std::vector<uint64_t>& order) {
     made_.uop_bytes.insert(made_.uop_bytes.end(), job_.dram + range.first, job_.dram + range.last);
   }
   return std::move(made_);
+}
+
+bool Recorder::stores_uops() const {
+  DramRange all = {UINT64_MAX, 0};
+  for (const DramRange& range : made_.uop_ranges) all = {std::min(all.first, range.first), std::max(all.last, range.last)};
+  return std::any_of(stored_.begin(), stored_.end(),
+                     [&](const DramRange& range) { return range.meets(all) && made_.loads_uops_from(range); });
 }
 
 bool Recorder::add(uint64_t index) {
@@ -133,6 +139,7 @@ bool Recorder::load_uops(const Transfer& transfer) {
     sram_[static_cast<size_t>(transfer.sram_base + row)] = decode_uop_(word);
   }
   made_.uop_ranges.push_back(range_of(transfer, bytes));
+  loaded_uops_ += static_cast<size_t>(transfer.x_size);
   return true;
 }
 

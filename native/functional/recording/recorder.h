@@ -2,6 +2,7 @@
 #ifndef VTA_RECORDER_H
 #define VTA_RECORDER_H
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -15,8 +16,8 @@ class Recorder {
   // `job` has run from a reset, with checks, and ended well.
   Recorder(const Geometry& geometry, const vta_functional_job& job);
 
-  // The steps of the instructions in the order of their execution; none where one of them cannot be recorded: it uses an option of
-  // the hardware, or micro-ops come from where the run stores something.
+  // The steps of the instructions in the order of their execution; none where these cannot be recorded: they are too many, use an
+  // option of the hardware, or store where micro-ops come from.
   std::optional<Recording> record(const std::vector<uint64_t>& order);
 
  private:
@@ -30,6 +31,7 @@ class Recorder {
   void add_step(StepKind kind, size_t at);
   RecordedNest nest_of(const Nest& nest);
   bool load_uops(const Transfer& transfer);
+  bool stores_uops() const;
 
   // Opens a chain whose first link it is; whether the nest can be one.
   bool open_chain(const Nest& nest, const ChainLink& link);
@@ -49,6 +51,7 @@ class Recorder {
   const UopDecoder decode_uop_;
   std::vector<Uop> sram_;  // micro-ops on chip
   std::vector<DramRange> stored_;
+  size_t loaded_uops_ = 0;
   bool chain_is_open_ = false;  // the last one of the recording
   Recording made_{};
 };
