@@ -116,7 +116,7 @@ bool Recorder::add(uint64_t index) {
   return false;
 }
 
-void Recorder::add_step(StepKind kind, size_t at) { made_.steps.push_back({kind, static_cast<uint32_t>(at)}); }
+void Recorder::add_step(RecordedKind kind, size_t at) { made_.steps.push_back({kind, static_cast<uint32_t>(at)}); }
 
 // A chain stays open while nothing touches accumulators or results.
 bool Recorder::add_load(const Transfer& transfer) {
@@ -124,7 +124,7 @@ bool Recorder::add_load(const Transfer& transfer) {
   const auto memory = static_cast<Memory>(transfer.memory_type);
   if (memory == Memory::kUop && !load_uops(transfer)) return false;
   if (memory == Memory::kAcc || memory == Memory::kAcc8) chain_is_open_ = false;
-  add_step(StepKind::kLoad, made_.loads.size());
+  add_step(RecordedKind::kLoad, made_.loads.size());
   made_.loads.push_back(joined(transfer));
   return true;
 }
@@ -146,7 +146,7 @@ bool Recorder::load_uops(const Transfer& transfer) {
 void Recorder::add_store(const Transfer& transfer) {
   if (transfer.x_size == 0) return;
   chain_is_open_ = false;
-  add_step(StepKind::kStore, made_.stores.size());
+  add_step(RecordedKind::kStore, made_.stores.size());
   stored_.push_back(range_of(transfer, geometry_.elem_bytes(Memory::kOut)));
   made_.stores.push_back(joined(transfer));
 }
@@ -181,7 +181,7 @@ bool Recorder::add_products(const Nest& nest) {
   }
   const bool inner = part.wgt.inner == 0 && part.dst.inner != 0, outer = part.wgt.outer == 0 && part.dst.outer != 0;
   if (outer && (!inner || (part.in_last < kRowsTogether && part.out_last > part.in_last))) swap_loops(part);
-  add_step(StepKind::kProducts, made_.products.size());
+  add_step(RecordedKind::kProducts, made_.products.size());
   made_.products.push_back({products, true});
   return true;
 }
@@ -189,7 +189,7 @@ bool Recorder::add_products(const Nest& nest) {
 void Recorder::add_zeros(const Nest& nest) {
   if (open_chain(nest, {ChainOp::kFill, false, 0, 0, {}})) return;
   chain_is_open_ = false;
-  add_step(StepKind::kZeros, made_.zeros.size());
+  add_step(RecordedKind::kZeros, made_.zeros.size());
   made_.zeros.push_back(nest_of(nest));
 }
 
@@ -203,7 +203,7 @@ bool Recorder::add_alu(const Nest& nest) {
   chain_is_open_ = false;
   RecordedNest rows = nest_of(nest);
   drop_single_loop(rows.part);
-  add_step(StepKind::kAlu, made_.alus.size());
+  add_step(RecordedKind::kAlu, made_.alus.size());
   made_.alus.push_back({rows, static_cast<AluOp>(nest.alu_op), nest.use_imm, nest.imm});
   return true;
 }
@@ -230,7 +230,7 @@ bool Recorder::open_chain(const Nest& nest, const ChainLink& link) {
   NestPart part = {nullptr, 1, 0, nest.iter_out, 0, nest.iter_in, nest.dst, link.factors, {}};
   drop_single_loop(part);
   if (nest.uops() != 1 || geometry_.lanes() % kChainLanes != 0 || !rows_differ(part)) return false;
-  add_step(StepKind::kChain, made_.chains.size());
+  add_step(RecordedKind::kChain, made_.chains.size());
   made_.chains.push_back({sram_[static_cast<size_t>(nest.uop_bgn)].dst, part.dst, part.out_last, part.in_last, made_.links.size(), 1,
                           false});
   made_.links.push_back(link);
@@ -274,16 +274,16 @@ void Recorder::drop_unread() {
     return wanted;
   };
   for (auto step = made_.steps.rbegin(); step != made_.steps.rend(); ++step) {
-    if (step->kind == StepKind::kStore) {
+    if (step->kind == RecordedKind::kStore) {
       const Transfer& store = made_.stores[step->at];
       read.set(store.sram_base, store.sram_base + store.x_size * store.y_size);
-    } else if (step->kind == StepKind::kProducts) {
+    } else if (step->kind == RecordedKind::kProducts) {
       RecordedProducts& products = made_.products[step->at];
       products.to_out = overwrite(rows_of(products.nest));
-    } else if (step->kind == StepKind::kChain) {
+    } else if (step->kind == RecordedKind::kChain) {
       RecordedChain& chain = made_.chains[step->at];
       if (chain.to_out) chain.to_out = overwrite(rows_of(chain));
-    } else if (step->kind == StepKind::kAlu) {
+    } else if (step->kind == RecordedKind::kAlu) {
       overwrite(rows_of(made_.alus[step->at].nest));
     }
   }

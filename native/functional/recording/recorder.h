@@ -28,7 +28,7 @@ class Recorder {
   void add_zeros(const Nest& nest);
   bool add_alu(const Nest& nest);
 
-  void add_step(StepKind kind, size_t at);
+  void add_step(RecordedKind kind, size_t at);
   RecordedNest nest_of(const Nest& nest);
   bool load_uops(const Transfer& transfer);
   bool stores_uops() const;

@@ -15,11 +15,11 @@
 
 namespace vta {
 
-enum class StepKind : uint8_t { kLoad, kStore, kZeros, kProducts, kAlu, kChain };
+enum class RecordedKind : uint8_t { kLoad, kStore, kZeros, kProducts, kAlu, kChain };
 
 // Of one kind each; `at` is its place among those.
-struct Step {
-  StepKind kind;
+struct RecordedStep {
+  RecordedKind kind;
   uint32_t at;
 };
 
@@ -60,7 +60,7 @@ struct DramRange {
 };
 
 struct Recording {
-  std::vector<Step> steps;
+  std::vector<RecordedStep> steps;
   std::vector<Transfer> loads;
   std::vector<Transfer> stores;
   std::vector<RecordedNest> zeros;

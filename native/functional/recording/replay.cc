@@ -59,29 +59,29 @@ void FunctionalEngine::replay(const vta_functional_job& job) {
   const Recording& made = *recording_;
   int32_t* acc = scratchpad_.acc();
   int8_t* out = scratchpad_.out();
-  for (const Step& step : made.steps) {
+  for (const RecordedStep& step : made.steps) {
     switch (step.kind) {
-      case StepKind::kLoad:
+      case RecordedKind::kLoad:
         load_again(made.loads[step.at]);
         break;
-      case StepKind::kStore:
+      case RecordedKind::kStore:
         copy_out(made.stores[step.at]);
         break;
-      case StepKind::kZeros:
+      case RecordedKind::kZeros:
         zero_rows(recorded_part(made.zeros[step.at]));
         break;
-      case StepKind::kProducts: {
+      case RecordedKind::kProducts: {
         const RecordedProducts& products = made.products[step.at];
         kernels_.gemm({recorded_part(products.nest), scratchpad_.inp(), scratchpad_.wgt(), acc, products.to_out ? out : nullptr,
                        geometry_.batch});
         break;
       }
-      case StepKind::kAlu: {
+      case RecordedKind::kAlu: {
         const RecordedAlu& alu = made.alus[step.at];
         kernels_.alu({recorded_part(alu.nest), acc, out, geometry_.lanes(), alu.op, alu.use_imm, alu.imm});
         break;
       }
-      case StepKind::kChain: {
+      case RecordedKind::kChain: {
         const RecordedChain& chain = made.chains[step.at];
         kernels_.chain({chain.dst, chain.factors, chain.iter_out, chain.iter_in, made.links.data() + chain.links, chain.count, acc,
                         chain.to_out ? out : nullptr, geometry_.lanes()});
