@@ -4,12 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "functional/engine.h"
-
-struct vta_functional {
-  vta::FunctionalEngine engine;
-  std::string error;
-};
+#include "functional/handle.h"
 
 namespace {
 

@@ -1,6 +1,7 @@
 #include "functional/engine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "isa/engine_error.h"
 
@@ -27,6 +28,7 @@ FunctionalEngine::FunctionalEngine(const Geometry& geometry, const Kernels& kern
     : geometry_(geometry), kernels_(kernels), scratchpad_(geometry, kernels), counters_(1) {}
 
 void FunctionalEngine::reset() {
+  has_replayed_ = false;
   scratchpad_.reset();
   has_leftovers_ = false;
   kept_.clear();
@@ -36,6 +38,7 @@ void FunctionalEngine::reset() {
 }
 
 void FunctionalEngine::begin(const vta_functional_job& job) {
+  has_replayed_ = false;
   scheduler_.reset();
   current_.reset();
   if (job.first > job.last) throw EngineError("the first instruction of the run lies behind the last");
@@ -43,12 +46,15 @@ void FunctionalEngine::begin(const vta_functional_job& job) {
   if (has_leftovers_) scratchpad_.zero_unwritten();
   has_leftovers_ = false;
   job_ = job;
+  records_ = std::exchange(records_next_, false);
+  order_.clear();
   counters_.assign(size_t{job.operator_count} + 1, vta_functional_counters{});
   scheduler_.emplace(Stream{job.stream, job.first, job.last, job.rank}, geometry_, job.random_order != 0, job.seed);
 }
 
 void FunctionalEngine::begin_again() {
   if (!scheduler_) throw EngineError("no run has begun");
+  has_replayed_ = false;
   has_leftovers_ = job_.checks != 0;
   if (has_leftovers_) {
     scratchpad_.forget();
@@ -58,6 +64,8 @@ void FunctionalEngine::begin_again() {
   kept_.clear();
   tokens_ = Tokens{};
   current_.reset();
+  records_ = std::exchange(records_next_, false);
+  order_.clear();
   counters_.assign(counters_.size(), vta_functional_counters{});
   scheduler_->restart();
 }
@@ -94,6 +102,7 @@ const vta_functional_counters& FunctionalEngine::counters(int32_t operator_index
 }
 
 void FunctionalEngine::start(uint64_t index) {
+  if (records_) order_.push_back(index);
   const Words words = read_words(job_.stream, index);
   current_ = Current{index, scheduler_->header_of(index), words, 0};
   tokens_.pop(current_->header);

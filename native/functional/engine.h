@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "kernels/kernels.h"
+#include "functional/recording/recording.h"
 #include "functional/scheduler.h"
 #include "functional/scratchpad.h"
 #include "functional/tokens.h"
+#include "kernels/kernels.h"
 #include "vta_functional.h"
 
 namespace vta {
@@ -29,6 +30,18 @@ class FunctionalEngine {
   // Executes for about `budget` multiply-accumulates of work. Returns whether the run is done. Throws EngineError,
   // which ends the run.
   bool step(uint64_t budget);
+
+  // Has the run that begins next recorded.
+  void record_next() { records_next_ = true; }
+  // Keeps the recording of the run that is done, if there is one.
+  void keep_recording();
+  // Whether there is a recording that does what a run of the job from a reset does, where `given` is written to before it.
+  bool has_recorded(const vta_functional_job& job, const std::vector<DramRange>& given) const;
+  const vta_functional_counters& recorded_counters() const { return recording_->counters; }
+  // Does that, after a reset, a run of the same job or another replay.
+  void replay(const vta_functional_job& job);
+
+  bool has_replayed() const { return has_replayed_; }
 
   const char* kernel() const { return kernels_.name; }
   Tokens& tokens() { return tokens_; }
@@ -62,6 +75,7 @@ class FunctionalEngine {
   void check_transfer(const Transfer& transfer, Memory memory, int64_t sram_rows) const;
   void check_dram_written(const Transfer& transfer, Memory memory) const;
   void copy_in(const Transfer& transfer, Memory memory);
+  void copy_out(const Transfer& transfer);
 
   bool gemm(const Nest& nest, int64_t& budget);
   bool alu(const Nest& nest, int64_t& budget);
@@ -85,6 +99,9 @@ class FunctionalEngine {
   bool run_parts(const Nest& nest, int64_t cost, int64_t& budget, const Run& run);
   void zero_rows(const NestPart& part);
 
+  void load_again(const Transfer& transfer);
+  NestPart recorded_part(const RecordedNest& nest) const;
+
   [[noreturn]] void fail_here(const std::string& what) const;
 
   // Adds to a counter of the run, and of the instruction's operator.
@@ -100,6 +117,11 @@ class FunctionalEngine {
   std::optional<Scheduler> scheduler_;
   bool has_leftovers_ = false;  // rows that count as zero and are not
   std::optional<Current> current_;
+  bool records_next_ = false;
+  bool records_ = false;
+  std::vector<uint64_t> order_;  // of the run that is recorded: its instructions as they were begun
+  std::optional<Recording> recording_;
+  bool has_replayed_ = false;  // and nothing else since
   std::vector<vta_functional_counters> counters_;  // one per operator, then the total
 };
 

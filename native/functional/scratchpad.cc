@@ -7,8 +7,6 @@ namespace vta {
 
 namespace {
 
-constexpr int64_t kMaxElemBytes = 4096;
-
 RowMask mask_of(const Geometry& geometry, Memory memory) { return RowMask(geometry.depth(memory)); }
 
 }  // namespace
@@ -17,7 +15,7 @@ Scratchpad::Scratchpad(const Geometry& geometry, const Kernels& kernels)
     : geometry_(geometry),
       kernels_(kernels),
       decode_uop_(geometry),
-      zeros_(kMaxElemBytes),
+      zeros_(kZeroBytes),
       uops_(static_cast<size_t>(geometry.depth(Memory::kUop))),
       inp_(lines(geometry.depth(Memory::kInp) * kernels.inp_row_bytes)),
       wgt_(lines(geometry.depth(Memory::kWgt) * kernels.wgt_row_bytes)),
@@ -34,7 +32,6 @@ Scratchpad::Scratchpad(const Geometry& geometry, const Kernels& kernels)
 }
 
 void Scratchpad::keep_plain(std::vector<uint8_t>& rows, Memory memory, int64_t row, const uint8_t* elements, int64_t count) {
-  if (rows.empty()) return;
   const int64_t bytes = geometry_.elem_bytes(memory);
   std::memcpy(rows.data() + row * bytes, elements, static_cast<size_t>(count * bytes));
 }
@@ -72,11 +69,11 @@ void Scratchpad::load(Memory memory, int64_t row, const uint8_t* elements, int64
       load_uops(row, elements, rows);
       break;
     case Memory::kWgt:
-      keep_plain(plain_wgt_, memory, row, elements, rows);
+      if (!plain_wgt_.empty()) keep_plain(plain_wgt_, memory, row, elements, rows);
       kernels_.pack_wgt(geometry_, elements, rows, wgt_.data()->bytes + row * kernels_.wgt_row_bytes);
       break;
     case Memory::kInp:
-      keep_plain(plain_inp_, memory, row, elements, rows);
+      if (!plain_inp_.empty()) keep_plain(plain_inp_, memory, row, elements, rows);
       kernels_.pack_inp(geometry_, elements, rows, inp_.data()->bytes + row * kernels_.inp_row_bytes);
       break;
     case Memory::kAcc:
@@ -95,8 +92,22 @@ void Scratchpad::load(Memory memory, int64_t row, const uint8_t* elements, int64
 }
 
 void Scratchpad::load_zeros(Memory memory, int64_t row, int64_t rows) {
-  const int64_t step = kMaxElemBytes / geometry_.elem_bytes(memory);
+  const int64_t step = kZeroBytes / geometry_.elem_bytes(memory);
   for (int64_t done = 0; done < rows; done += step) load(memory, row + done, zeros_.data(), std::min(step, rows - done));
+}
+
+void Scratchpad::load_lines(int64_t row, const uint8_t* elements, int64_t distance, int64_t lines, int64_t rows, int64_t before,
+                            int64_t after) {
+  const int64_t bytes = kernels_.inp_row_bytes;
+  uint8_t* to = inp_.data()->bytes + row * bytes;
+  for (int64_t line = 0; line < lines; ++line, elements += distance) {
+    if (before > 0) kernels_.pack_inp(geometry_, zeros_.data(), before, to);
+    to += before * bytes;
+    kernels_.pack_inp(geometry_, elements, rows, to);
+    to += rows * bytes;
+    if (after > 0) kernels_.pack_inp(geometry_, zeros_.data(), after, to);
+    to += after * bytes;
+  }
 }
 
 void Scratchpad::load_uops(int64_t row, const uint8_t* elements, int64_t rows) {

@@ -27,11 +27,24 @@ class Scratchpad {
   void load(Memory memory, int64_t row, const uint8_t* elements, int64_t rows);
   void load_zeros(Memory memory, int64_t row, int64_t rows);
 
+  // At least as many as an element of any memory has.
+  static constexpr int64_t kZeroBytes = 4096;
+
+  // Lines of INP, as many rows each from `row` on, with `before` and `after` rows of zeros around each, which have kZeroBytes at most.
+  // Which rows are written is left as it is. For geometries without DEPTHWISE.
+  void load_lines(int64_t row, const uint8_t* elements, int64_t distance, int64_t lines, int64_t rows, int64_t before,
+                  int64_t after);
+
   // Rows that something has written. ACC_8BIT is ACC.
   RowMask& written(Memory memory) {
     if (memory == Memory::kTable) return written_.back();
     return written_[static_cast<size_t>(memory == Memory::kAcc8 ? Memory::kAcc : memory)];
   }
+
+  // The rows written in each memory.
+  using Written = std::array<RowMask, 6>;
+  const Written& all_written() const { return written_; }
+  void set_all_written(const Written& written) { written_ = written; }
 
   const Uop* uops() const { return uops_.data(); }
   const uint8_t* inp() const { return inp_.data()->bytes; }
@@ -73,7 +86,7 @@ class Scratchpad {
   std::array<uint8_t, kTableEntries> table_{};
   std::vector<uint8_t> plain_inp_;
   std::vector<uint8_t> plain_wgt_;
-  std::array<RowMask, 6> written_;
+  Written written_;
 };
 
 }  // namespace vta

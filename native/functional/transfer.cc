@@ -49,6 +49,13 @@ int64_t FunctionalEngine::store(const Transfer& transfer) {
     const int64_t missing = scratchpad_.written(Memory::kOut).first_missing(transfer.sram_base, end);
     if (missing < end) fail_here("STORE reads OUT row " + text(missing) + ", which no GEMM or ALU has written");
   }
+  copy_out(transfer);
+  const int64_t bytes = geometry_.elem_bytes(Memory::kOut);
+  count(&vta_functional_counters::out_bytes, rows * bytes);
+  return rows * bytes;
+}
+
+void FunctionalEngine::copy_out(const Transfer& transfer) {
   const int64_t bytes = geometry_.elem_bytes(Memory::kOut);
   for (int64_t y = 0; y < transfer.y_size; ++y) {
     const int64_t address = (transfer.dram_base + y * transfer.x_stride) * bytes;
@@ -56,8 +63,6 @@ int64_t FunctionalEngine::store(const Transfer& transfer) {
     std::memcpy(job_.dram + address, scratchpad_.out_row(transfer.sram_base + y * transfer.x_size), length);
     if (job_.dram_written != nullptr) std::memset(job_.dram_written + address / kGrain, 1, length / kGrain);
   }
-  count(&vta_functional_counters::out_bytes, rows * bytes);
-  return rows * bytes;
 }
 
 void FunctionalEngine::check_transfer(const Transfer& transfer, Memory memory, int64_t sram_rows) const {

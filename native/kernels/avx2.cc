@@ -15,6 +15,7 @@
 #pragma GCC target("avx2")
 #endif
 
+#include "kernels/chain.h"
 #include "kernels/loops.h"
 
 namespace vta {
@@ -93,9 +94,9 @@ void gemm(const GemmJob& job) {
   const int64_t lanes = int64_t{batch} * kBlock;
   for_each_run(job.part, [&](int64_t dst, int64_t src, int64_t wgt, const Uop* first, const Uop* last)
                              __attribute__((always_inline)) {
-    int32_t* acc = job.acc + dst * lanes;
-    int8_t* out = job.out + dst * lanes;
-    for (int b = 0; b < batch; ++b, acc += kBlock, out += kBlock) {
+    for (int b = 0; b < batch; ++b) {
+      const int64_t row = dst * lanes + b * kBlock;
+      int32_t* acc = job.acc + row;
       for (int c = 0; c < kBlock; c += V::kLanes) {
         typename V::Vector sum = V::load(acc + c);
         for (const Uop* uop = first; uop != last; ++uop) {
@@ -108,7 +109,7 @@ void gemm(const GemmJob& job) {
         }
         if (kNarrow) sum = V::wrap16(sum);
         V::store(acc + c, sum);
-        V::store_low_bytes(out + c, sum);
+        if (job.out != nullptr) V::store_low_bytes(job.out + row + c, sum);
       }
     }
   });
@@ -117,6 +118,11 @@ void gemm(const GemmJob& job) {
 template <bool kNarrow>
 void alu(const AluJob& job) {
   alu_job<kNarrow>(job);
+}
+
+template <bool kNarrow>
+void chain(const ChainJob& job) {
+  chain_job<32, kNarrow>(job);
 }
 
 template <typename V, int kBlock, bool kNarrow>
@@ -135,7 +141,8 @@ Kernels kernels_of(const Geometry& geometry) {
           pack_inp,
           pack_wgt<kBlock>,
           narrow ? gemm_of<V, kBlock, true>(geometry.batch) : gemm_of<V, kBlock, false>(geometry.batch),
-          narrow ? alu<true> : alu<false>};
+          narrow ? alu<true> : alu<false>,
+          narrow ? chain<true> : chain<false>};
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni,prefer-vector-width=512")
 #endif
 
+#include "kernels/chain.h"
 #include "kernels/loops.h"
 
 namespace vta {
@@ -73,10 +74,16 @@ struct Lanes4 {
   static VTA_INLINE void store_low_bytes(int8_t* to, Vector value) { _mm_mask_cvtepi32_storeu_epi8(to, 0xF, value); }
 };
 
-// INP row: [BATCH][BLOCK] of bytes with 128 added.
+// INP row: [BATCH][BLOCK] of bytes with 128 added. Most loads are short: what is left over is one more vector.
 void pack_inp(const Geometry& geometry, const uint8_t* elements, int64_t rows, uint8_t* packed) {
-  const int64_t count = rows * geometry.lanes();
-  for (int64_t i = 0; i < count; ++i) packed[i] = elements[i] ^ 0x80U;
+  const __m512i top = _mm512_set1_epi8(-128);
+  int64_t left = rows * geometry.lanes();
+  for (; left >= 64; left -= 64, elements += 64, packed += 64) {
+    _mm512_storeu_si512(packed, _mm512_xor_si512(_mm512_loadu_si512(elements), top));
+  }
+  if (left == 0) return;
+  const __mmask64 last = ~uint64_t{0} >> (64 - left);
+  _mm512_mask_storeu_epi8(packed, last, _mm512_xor_si512(_mm512_maskz_loadu_epi8(last, elements), top));
 }
 
 template <int kBlock>
@@ -128,9 +135,9 @@ VTA_INLINE void sum_row(const GemmJob& job, int batch, int64_t dst, int64_t src,
                         const Uop* last) {
   constexpr int kChains = kBlock / 4 < 4 ? kBlock / 4 : 4;
   const int64_t lanes = int64_t{batch} * kBlock;
-  int32_t* acc = job.acc + dst * lanes;
-  int8_t* out = job.out + dst * lanes;
-  for (int b = 0; b < batch; ++b, acc += kBlock, out += kBlock) {
+  for (int b = 0; b < batch; ++b) {
+    const int64_t row = dst * lanes + b * kBlock;
+    int32_t* acc = job.acc + row;
     for (int c = 0; c < kBlock; c += V::kLanes) {
       typename V::Vector sums[kChains] = {V::load(acc + c)};
       for (const Uop* uop = first; uop != last; ++uop) {
@@ -146,26 +153,25 @@ VTA_INLINE void sum_row(const GemmJob& job, int batch, int64_t dst, int64_t src,
       for (int chain = 1; chain < kChains; ++chain) sums[0] = V::add(sums[0], sums[chain]);
       if (kNarrow) sums[0] = V::wrap16(sums[0]);
       V::store(acc + c, sums[0]);
-      V::store_low_bytes(out + c, sums[0]);
+      if (job.out != nullptr) V::store_low_bytes(job.out + row + c, sums[0]);
     }
   }
 }
 
-constexpr int kRows = 8;
-
-// kRows rows of sums that share their weights: each vector of these is loaded once for all.
-template <typename V, int kBlock, bool kNarrow>
+// kRows rows of sums that share their weights: each vector of these is loaded once for all. kAccStep and kInpStep: distances of these
+// rows and of their inputs, which compilers put into addresses; 0: the job's.
+template <typename V, int kBlock, bool kNarrow, int kRows, int kAccStep, int kInpStep>
 VTA_INLINE void sum_rows(const GemmJob& job, int batch, int64_t dst, int64_t src, int64_t wgt, const Uop* first,
                          const Uop* last) {
   const int64_t lanes = int64_t{batch} * kBlock;
-  const int64_t acc_step = job.part.dst.inner * lanes;
-  const int64_t inp_step = job.part.src.inner * lanes;
+  const int64_t acc_step = (kAccStep != 0 ? kAccStep : job.part.dst.inner) * lanes;
+  const int64_t inp_step = (kInpStep != 0 ? kInpStep : job.part.src.inner) * lanes;
   for (int b = 0; b < batch; ++b) {
     for (int c = 0; c < kBlock; c += V::kLanes) {
-      int32_t* acc = job.acc + dst * lanes + b * kBlock + c;
-      int8_t* out = job.out + dst * lanes + b * kBlock + c;
+      const int64_t place = dst * lanes + b * kBlock + c;
+      int32_t* acc = job.acc + place;
       typename V::Vector sums[kRows];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int row = 0; row < kRows; ++row) sums[row] = V::load(acc + row * acc_step);
       typename V::Vector correction = V::fill(0);
       for (const Uop* uop = first; uop != last; ++uop) {
@@ -175,40 +181,61 @@ VTA_INLINE void sum_rows(const GemmJob& job, int batch, int64_t dst, int64_t src
 #pragma GCC unroll 16
         for (int four = 0; four < kBlock / 4; ++four) {
           const typename V::Vector column = V::load(weights + four * 4 * kBlock);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
           for (int row = 0; row < kRows; ++row) {
             sums[row] = V::dot(sums[row], V::fill(load_word(inp + row * inp_step + 4 * four)), column);
           }
         }
       }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int row = 0; row < kRows; ++row) {
         sums[row] = V::add(sums[row], correction);
         if (kNarrow) sums[row] = V::wrap16(sums[row]);
         V::store(acc + row * acc_step, sums[row]);
-        V::store_low_bytes(out + row * acc_step, sums[row]);
       }
+      if (job.out == nullptr) continue;
+#pragma GCC unroll 16
+      for (int row = 0; row < kRows; ++row) V::store_low_bytes(job.out + place + row * acc_step, sums[row]);
     }
   }
 }
 
-// kBatch 0: the job's.
-template <typename V, int kBlock, int kBatch, bool kNarrow>
-void gemm(const GemmJob& job) {
+template <typename V, int kBlock, int kBatch, bool kNarrow, int kRows, int kAccStep, int kInpStep>
+void gemm_rows(const GemmJob& job) {
   const int batch = kBatch != 0 ? kBatch : job.batch;
   for_each_rows<kRows>(
       job.part,
       [&](int64_t dst, int64_t src, int64_t wgt, const Uop* first, const Uop* last) __attribute__((always_inline)) {
-        sum_rows<V, kBlock, kNarrow>(job, batch, dst, src, wgt, first, last);
+        sum_rows<V, kBlock, kNarrow, kRows, kAccStep, kInpStep>(job, batch, dst, src, wgt, first, last);
       },
       [&](int64_t dst, int64_t src, int64_t wgt, const Uop* first, const Uop* last) __attribute__((always_inline)) {
         sum_row<V, kBlock, kNarrow>(job, batch, dst, src, wgt, first, last);
       });
 }
 
+// kBatch 0: the job's. Of one row, the usual distances of rows have loops of their own; 16 rows keep both units for products busy.
+template <typename V, int kBlock, int kBatch, bool kNarrow>
+void gemm(const GemmJob& job) {
+  if constexpr (kBatch == 1 && kBlock == V::kLanes) {
+    const NestPart& part = job.part;
+    const bool many = (part.in_last - part.in_first) % 16 == 0;
+    if (part.dst.inner == 1 && part.src.inner == 1) {
+      if (many) return gemm_rows<V, kBlock, 1, kNarrow, 16, 1, 1>(job);
+      return gemm_rows<V, kBlock, 1, kNarrow, 8, 1, 1>(job);
+    }
+    if (part.dst.inner == 1 && part.src.inner == 2) return gemm_rows<V, kBlock, 1, kNarrow, 8, 1, 2>(job);
+  }
+  gemm_rows<V, kBlock, kBatch, kNarrow, 8, 0, 0>(job);
+}
+
 template <bool kNarrow>
 void alu(const AluJob& job) {
   alu_job<kNarrow>(job);
+}
+
+template <bool kNarrow>
+void chain(const ChainJob& job) {
+  chain_job<64, kNarrow>(job);
 }
 
 template <typename V, int kBlock, bool kNarrow>
@@ -227,7 +254,8 @@ Kernels kernels_of(const Geometry& geometry) {
           pack_inp,
           pack_wgt<V, kBlock>,
           narrow ? gemm_of<V, kBlock, true>(geometry.batch) : gemm_of<V, kBlock, false>(geometry.batch),
-          narrow ? alu<true> : alu<false>};
+          narrow ? alu<true> : alu<false>,
+          narrow ? chain<true> : chain<false>};
 }
 
 }  // namespace

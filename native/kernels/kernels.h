@@ -27,7 +27,7 @@ struct GemmJob {
   const uint8_t* inp;  // rows in the kernel's own layout
   const uint8_t* wgt;
   int32_t* acc;  // rows of BATCH * BLOCK, sign-extended
-  int8_t* out;
+  int8_t* out;   // or null: not wanted
   int batch;
 };
 
@@ -41,6 +41,33 @@ struct AluJob {
   int32_t imm;
 };
 
+// What a chain does with a row, after what came before it. kShr is a shift by the lanes of another row.
+enum class ChainOp : uint8_t { kFill, kMin, kMax, kAdd, kMul, kRight, kLeft, kShr };
+
+struct ChainLink {
+  ChainOp op;
+  bool use_src;
+  int32_t imm;  // the same for all lanes; of kRight and kLeft from 0 to 31
+  int64_t src;  // the first row
+  Factors factors;
+};
+
+// Several operations, one after the other on each row of two loops. Its rows are all different, and none is the source of a link, so
+// that the order of the rows does not matter.
+struct ChainJob {
+  int64_t dst;
+  Factors factors;
+  int64_t iter_out;
+  int64_t iter_in;
+  const ChainLink* links;
+  int64_t count;
+  int32_t* acc;
+  int8_t* out;  // or null: not wanted
+  int64_t lanes;  // a multiple of kChainLanes
+};
+
+constexpr int64_t kChainLanes = 16;
+
 // One version of the inner loops for one geometry. INP and WGT rows are kept in SRAM in the layout that gemm reads;
 // pack_inp and pack_wgt make it from `rows` elements as they are in DRAM.
 struct Kernels {
@@ -51,6 +78,7 @@ struct Kernels {
   void (*pack_wgt)(const Geometry& geometry, const uint8_t* elements, int64_t rows, uint8_t* packed);
   void (*gemm)(const GemmJob& job);
   void (*alu)(const AluJob& job);
+  void (*chain)(const ChainJob& job);
 };
 
 Kernels portable_kernels(const Geometry& geometry);

@@ -1,6 +1,7 @@
 // Plain C++ for any processor.
 #include <cstring>
 
+#include "kernels/chain.h"
 #include "kernels/loops.h"
 
 namespace vta {
@@ -53,8 +54,9 @@ void gemm(const GemmJob& job) {
       for (int c = 0; c < kBlock; ++c) {
         const auto sum = static_cast<int32_t>(sums[c]);
         job.acc[lane + c] = kNarrow ? static_cast<int16_t>(sum) : sum;
-        job.out[lane + c] = static_cast<int8_t>(sum);
       }
+      if (job.out == nullptr) continue;
+      for (int c = 0; c < kBlock; ++c) job.out[lane + c] = static_cast<int8_t>(sums[c]);
     }
   });
 }
@@ -62,6 +64,11 @@ void gemm(const GemmJob& job) {
 template <bool kNarrow>
 void alu(const AluJob& job) {
   alu_job<kNarrow>(job);
+}
+
+template <bool kNarrow>
+void chain(const ChainJob& job) {
+  chain_job<16, kNarrow>(job);
 }
 
 template <int kBlock>
@@ -73,7 +80,8 @@ Kernels kernels_of(const Geometry& geometry) {
           pack_inp,
           pack_wgt<kBlock>,
           narrow ? gemm<kBlock, true> : gemm<kBlock, false>,
-          narrow ? alu<true> : alu<false>};
+          narrow ? alu<true> : alu<false>,
+          narrow ? chain<true> : chain<false>};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace vta {
 
 class RowMask {
  public:
+  RowMask() = default;  // of no rows
   explicit RowMask(int64_t rows) : words_(static_cast<size_t>((rows + 63) / 64)) {}
 
   void clear() { std::fill(words_.begin(), words_.end(), 0); }
@@ -24,6 +25,18 @@ class RowMask {
   // Adds the rows of a set of the same size.
   void merge(const RowMask& other) {
     for (size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+  }
+
+  // Takes away the rows of a set of the same size.
+  void remove(const RowMask& other) {
+    for (size_t i = 0; i < words_.size(); ++i) words_[i] &= ~other.words_[i];
+  }
+
+  // Whether it has a row of a set of the same size.
+  bool meets(const RowMask& other) const {
+    uint64_t both = 0;
+    for (size_t i = 0; i < words_.size(); ++i) both |= words_[i] & other.words_[i];
+    return both != 0;
   }
 
   // The first row of [first, last) that is not in the set, or `last`.

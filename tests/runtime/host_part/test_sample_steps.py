@@ -74,6 +74,29 @@ def test_what_is_no_number_is_refused_where_it_is_quantised():
     assert np.isnan(host_graph(Graph((X,), (call(ops.NEGATIVE, [X]),))).run_samples({"x": given}, 3)[0]).any()
 
 
+@pytest.mark.parametrize(
+    "call_of",
+    [
+        lambda x: call(ops.QNN_QUANTIZE, [x], scale=0.1),
+        lambda x: call(ops.QNN_QUANTIZE, [x], scale=(0.1, 0.2, 0.3), axis=1),
+        lambda x: call(ops.QNN_QUANTIZE, [x], scale=(0.1, 0.2), axis=0),
+        lambda x: call(ops.QNN_QUANTIZE, [x], scale=(0.1, 0.2), axis=-4),
+        lambda x: call(ops.WINDOWS, [call(ops.QNN_QUANTIZE, [x], scale=0.1)], kernel=(3, 2), padding=(1, 0, 0, 1)),
+        lambda x: call(ops.QNN_DEQUANTIZE, [call(ops.QNN_QUANTIZE, [x], scale=0.1)], scale=(0.1, 0.2, 0.3), axis=1),
+    ],
+)
+@pytest.mark.parametrize("at_once", [1, 400, 1 << 16])
+def test_samples_that_are_computed_together_have_the_bits_of_each_alone(monkeypatch, call_of, at_once):
+    monkeypatch.setattr("vta.runtime.host_part.sample_steps._ELEMENTS_AT_ONCE", at_once)
+    net = Graph((X,), (call_of(X),))
+    run = HostGraph(net, make_plan(net))
+    given = samples(7)
+    (together,) = run.run_samples({"x": given}, 7)
+    assert (together.shape, together.dtype) == ((7, *net.outputs[0].shape), net.outputs[0].dtype)
+    for at in range(7):
+        np.testing.assert_array_equal(together[at], run.run({"x": given[at]})[0])
+
+
 def test_computed_positions_are_looked_at_in_each_sample():
     table = graph_input("t", (4, 2))
     graph = Graph((table, places := graph_input("p", (3,), "int64")), (call(ops.TAKE, [table, places], axis=0),))

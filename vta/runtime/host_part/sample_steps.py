@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from math import prod
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.ir.graph import Graph
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node, quantizes
+from vta.ir.operator import TensorType
 from vta.runtime.host_part.host_steps import present
 from vta.runtime.host_part.plan import HostStep, KernelRun, KernelStep, Plan
 
 __all__ = ["SampleRun", "checked_samples", "constant_slots", "have_sample_runs", "results_of_samples", "run_samples_on_host"]
 
 Array = NDArray[Any]
+_BY_ROWS = frozenset({ops.QNN_QUANTIZE, ops.QNN_DEQUANTIZE, ops.WINDOWS})
+"""Operators of one input that compute what lies at each place of the first axis by itself, to the bit."""
+_ELEMENTS_AT_ONCE = 1 << 18
+"""Of the values of several samples together: what is computed on the way to them stays in the next cache."""
 
 
 @runtime_checkable
@@ -73,7 +81,29 @@ def run_samples_on_host(
         for slot, value in zip(step.targets, made, strict=True):
             values[slot] = value
     else:
-        values[step.target] = np.stack([evaluate_node(step.node, _of(sources, alike, at)) for at in range(samples)])
+        values[step.target] = _evaluated(step.node, sources, alike, samples)
+
+
+def _evaluated(node: Node, sources: list[Array], alike: list[bool], samples: int) -> Array:
+    """The values of a call by its reference. Where samples may lie along its first axis several are computed together."""
+    if alike != [False] or not _computes_rows(node):
+        return np.stack([evaluate_node(node, _of(sources, alike, at)) for at in range(samples)])
+    (source,) = sources
+    made = np.empty((samples, *node.shape), node.dtype)
+    most = max(1, _ELEMENTS_AT_ONCE // max(1, prod(node.shape)))
+    for first in range(0, samples, most):
+        part = source[first : first + most]
+        wide = replace(node, type=TensorType((len(part) * node.shape[0], *node.shape[1:]), node.dtype))
+        value = evaluate_node(wide, [part.reshape(-1, *part.shape[2:])])
+        made[first : first + most] = value.reshape(len(part), *node.shape)
+    return made
+
+
+def _computes_rows(node: Node) -> bool:
+    if node.op not in _BY_ROWS:
+        return False
+    shape, axis = node.inputs[0].shape, getattr(node.attrs, "axis", None)
+    return bool(shape) and shape[0] == node.shape[0] > 0 and axis not in (0, -len(shape))
 
 
 def _run_kernels(kernels: KernelRun, sources: list[Array], alike: list[bool], samples: int) -> list[Array]:

@@ -292,9 +292,14 @@ def _quantize(attrs: QuantizeAttributes, data: Array) -> Array:
     elif attrs.rounding == "tflite":
         levels = round_half_away(data / np.asarray(scale, np.float32)).astype(np.float64)
     else:
-        levels = round_half_up(data.astype(np.float64) / scale)
-    levels = np.nan_to_num(levels, nan=0.0, posinf=np.inf, neginf=-np.inf)
-    return np.asarray(np.clip(levels + attrs.zero_point, low, high).astype(attrs.out_dtype))
+        levels = np.array(data, np.float64)
+        levels /= scale
+        levels = round_half_up(levels)
+    # Where samples are many, values that are new each time would take longer than the arithmetic.
+    levels = np.asarray(levels)
+    np.copyto(levels, 0.0, where=np.isnan(levels))
+    levels += attrs.zero_point
+    return np.asarray(np.clip(levels, low, high, out=levels).astype(attrs.out_dtype))
 
 
 def _infer_dequantize(attrs: DequantizeAttributes, types: Sequence[TensorType]) -> TensorType:
