@@ -187,3 +187,32 @@ def test_a_program_that_stores_its_micro_ops_is_run_as_it_is(device):
     program = stream(load(MemoryType.UOP, uop), load(MemoryType.ACC, source, x_size=4), added, store(uop, x_size=1, pop_prev=1))
     with pytest.raises(DeviceError, match=r"acc|ACC|OUT"):
         device.run_samples(program, 3, [], [(uop, 16)])
+
+
+@pytest.mark.parametrize(("field", "other"), [("dst_factor_out", 4), ("dst_factor_in", 2), ("iter_out", 1), ("iter_in", 1)])
+def test_operations_on_other_rows_are_none_of_a_chain(device, field, other):
+    """Two operations whose loops differ in one number alone."""
+    uop, source = put(device, np.zeros(1, np.uint32)), put(device, np.zeros(16 * 64, np.uint32))
+    target = device.allocate(64 * 16)
+    first = alu(AluOp.ADD, 5)
+    first["iter_out"], first["iter_in"], first["dst_factor_out"], first["dst_factor_in"] = 2, 2, 2, 1
+    second = first.copy()
+    second["imm"], second[field] = 32, other
+    second["push_next"] = 1
+    whole = alu(AluOp.ADD, 0)
+    whole["iter_out"], whole["dst_factor_out"] = 16, 1
+    program = stream(
+        load(MemoryType.UOP, uop),
+        load(MemoryType.ACC, source, x_size=16),
+        whole,
+        first,
+        second,
+        store(target, x_size=16, pop_prev=1),
+    )
+    expected = np.zeros((16, 16), np.uint8)
+    for insn in (first, second):
+        for outer in range(int(insn["iter_out"][0])):
+            for inner in range(int(insn["iter_in"][0])):
+                expected[outer * int(insn["dst_factor_out"][0]) + inner * int(insn["dst_factor_in"][0])] += int(insn["imm"][0])
+    (got,) = device.run_samples(program, 3, [], [(target, expected.nbytes)])
+    np.testing.assert_array_equal(got.reshape(3, 16, 16), [expected] * 3)
