@@ -8,11 +8,15 @@
 #include <new>
 #include <vector>
 
+#include "calibration/epilogue.h"
 #include "calibration/vectors.h"
 #include "vta_calibration.h"
 #include "vta_common.h"
 
 namespace {
+
+using vta::calibration::activate;
+using vta::calibration::Largest;
 
 // Outputs and places that are computed together.
 constexpr int64_t kHigh = 8, kWide = 32, kHalf = kWide / 2;
@@ -147,30 +151,52 @@ __attribute__((always_inline)) inline void multiply_tile(const float* weights, c
   }
 }
 
-// All outputs of a group at the places of a tile.
-__attribute__((always_inline)) inline void multiply_all(const vta_convolution& c, const float* weights, const Tile& tile,
-                                                        float* out) {
+// Where the outputs of a group at the places of a tile go, and what is done to them before.
+struct Results {
+  float* out;
+  const vta_epilogue* epilogue;  // perhaps NULL
+  const float* biases;           // perhaps NULL
+};
+
+// All outputs of a group at the places of a tile; whether all are finite, where an epilogue follows. What lanes behind the last
+// place have is of other places.
+__attribute__((always_inline)) inline bool multiply_all(const vta_convolution& c, const float* weights, const Tile& tile,
+                                                        const Results& results) {
   const int64_t values = values_of(c), positions = c.out_height * c.out_width;
+  Largest<kWide> largest;
   for (int64_t first = 0; first < c.outputs; first += kHigh, weights += kHigh * values) {
     float totals[kHigh][kWide];
     multiply_tile(weights, tile, values, totals);
     for (int64_t a = 0; a < std::min(kHigh, c.outputs - first); ++a) {
-      std::copy(totals[a], totals[a] + tile.places, out + (first + a) * positions);
+      float *row = totals[a], *out = results.out + (first + a) * positions;
+      if (results.epilogue != nullptr) {
+        if (results.biases != nullptr) {
+          for (int64_t b = 0; b < kWide; ++b) row[b] += results.biases[first + a];
+        }
+        largest.add(row);
+        activate<kWide>(*results.epilogue, row);
+      }
+      if (tile.places == kWide) {
+        std::memcpy(out, row, sizeof totals[a]);
+      } else {
+        std::copy(row, row + tile.places, out);
+      }
     }
   }
+  return largest.is_finite();
 }
 
-using Multiply = void (*)(const vta_convolution& c, const float* weights, const Tile& tile, float* out);
+using Multiply = bool (*)(const vta_convolution& c, const float* weights, const Tile& tile, const Results& results);
 
-void multiply_plain(const vta_convolution& c, const float* weights, const Tile& tile, float* out) {
-  multiply_all(c, weights, tile, out);
+bool multiply_plain(const vta_convolution& c, const float* weights, const Tile& tile, const Results& results) {
+  return multiply_all(c, weights, tile, results);
 }
 
-VTA_AVX2 void multiply_avx2(const vta_convolution& c, const float* weights, const Tile& tile, float* out) {
-  multiply_all(c, weights, tile, out);
+VTA_AVX2 bool multiply_avx2(const vta_convolution& c, const float* weights, const Tile& tile, const Results& results) {
+  return multiply_all(c, weights, tile, results);
 }
-VTA_AVX512 void multiply_avx512(const vta_convolution& c, const float* weights, const Tile& tile, float* out) {
-  multiply_all(c, weights, tile, out);
+VTA_AVX512 bool multiply_avx512(const vta_convolution& c, const float* weights, const Tile& tile, const Results& results) {
+  return multiply_all(c, weights, tile, results);
 }
 
 // A convolution that looks at single places takes all of them for one row.
@@ -211,7 +237,8 @@ int64_t corner(const vta_convolution& c, int64_t place) {
 
 }  // namespace
 
-int vta_convolve(const vta_convolution* convolution, const float* data, const float* weights, float* out) {
+int vta_convolve(const vta_convolution* convolution, const float* data, const float* weights, const vta_epilogue* epilogue,
+                 float* out) {
   const vta_convolution c = flattened(*convolution);
   const int64_t values = values_of(c), positions = c.out_height * c.out_width, plane = c.height * c.width;
   const int64_t group_weights = (c.outputs + kHigh - 1) / kHigh * kHigh * values;
@@ -223,10 +250,13 @@ int vta_convolve(const vta_convolution* convolution, const float* data, const fl
     std::vector<float> rows(static_cast<size_t>(gathered ? values * kWide + kSlack : 0));
     // What lies around the data stays zero.
     std::vector<float> padded(static_cast<size_t>(is_padded ? c.channels * padded_height(c) * padded_width(c) + kSlack : 0));
+    const float* biases = epilogue == nullptr ? nullptr : epilogue->biases;
     pack_weights(c, weights, packed.data());
     for (int64_t part = 0; part < c.images * c.groups; ++part, data += c.channels * plane, out += c.outputs * positions) {
       if (is_padded) pad(c, data, padded.data());
       const float* planes = is_padded ? padded.data() : data;
+      const int64_t group = part % c.groups;
+      const float* own = biases == nullptr ? nullptr : biases + group * c.outputs;
       for (int64_t at = 0; at < positions; at += kWide) {
         Tile tile{rows.data(), rows.data() + kHalf, offsets.data(), std::min(kWide, positions - at)};
         if (gathered) {
@@ -235,7 +265,7 @@ int vta_convolve(const vta_convolution* convolution, const float* data, const fl
           tile.first = planes + corner(c, at);
           tile.second = planes + corner(c, at + kHalf);
         }
-        multiply(c, packed.data() + part % c.groups * group_weights, tile, out + at);
+        if (!multiply(c, packed.data() + group * group_weights, tile, {out + at, epilogue, own})) return VTA_MORE;
       }
     }
   } catch (const std::bad_alloc&) {

@@ -72,7 +72,7 @@ def _quantized(
         longest_rows=longest_rows(hw),
     )
     plan = planned(graph, config)
-    observed = [node for node in graph.nodes() if node.op != ops.CONSTANT and _observed(node, plan)]
+    observed = _observed(graph, plan)
     if data is None or config.calibration == "global_scale":
         means, moments = ChannelMeans(()), PatchMoments(())
         ranges = dict.fromkeys(observed, config.global_scale)
@@ -82,12 +82,18 @@ def _quantized(
         means = ChannelMeans(read)
         moments = PatchMoments([group.anchor for group in plan.groups.values()] if config.rounding in ROUNDERS else ())
         unsigned = unsigned_values(graph, plan, config.zero_points if hw.acc_bits >= PRODUCT_BITS else "none")
-        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means, moments], unsigned)
+        inner = [node for node in observed if node in plan.members and node not in plan.partial]
+        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means, moments], unsigned, inner)
         unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
+        scaled = unsigned
         if unbounded:
             _check_weighted(plan, unbounded)
             plan = planned(graph, config, unbounded)
             unsigned &= unsigned_values(graph, plan)
+        if unbounded or not all(ranges.values()):
+            # Another plan scales other values; and what was zero has its range from those beside it.
+            more = {*inner, *_observed(graph, plan)} - ranges.keys()
+            ranges |= calibrate(graph, batches_of(graph, data), config, more, unsigned=scaled)
     ranges = ranges_with_masks(ranges, plan.softmaxes)
     groups = ScaleGroups(graph, plan, ranges, config.scales, unsigned)
     met = moments.values()
@@ -119,5 +125,8 @@ def _whole_plan(graph: Graph, config: QuantizeConfig) -> Plan:
     return make_plan(graph, replace(config, skip_conv_layers=(), skip_layers=(), skip_dense=False))
 
 
-def _observed(node: Node, plan: Plan) -> bool:
-    return node.dtype == "float32" and (node in plan.integer_use or node in plan.partial or node.op in AVERAGES)
+def _observed(graph: Graph, plan: Plan) -> list[Node]:
+    """The values that may get a scale."""
+    wanted = plan.integer_use | plan.partial
+    floats = [node for node in graph.nodes() if node.op != ops.CONSTANT and node.dtype == "float32"]
+    return [node for node in floats if node in wanted or node.op in AVERAGES]

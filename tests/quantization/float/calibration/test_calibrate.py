@@ -107,3 +107,22 @@ def test_the_range_of_what_is_infinite_is_infinite():
     graph = relu_graph(1)
     ranges = calibrate(graph, [{"data": np.array([[3, -np.inf]], np.float32)}], QuantizeConfig())
     assert list(ranges.values()) == [np.inf, pytest.approx(3, rel=0.01)]
+
+
+def test_what_is_inner_has_a_range_only_where_it_is_infinite():
+    x = graph_input("x", (1, 4))
+    total = call("add", [x, x], "sum")
+    relu = call("nn.relu", [total], "relu")
+    graph = Graph((x,), (relu,))
+    for lowest, wanted in ((-3.0, {relu: 4.0}), (-np.inf, {relu: 4.0, total: np.inf})):
+        batch = {"x": np.array([[2, 1, 0, lowest]], np.float32)}
+        assert calibrate(graph, [batch], QuantizeConfig(calibration="max"), [total, relu], inner=[total]) == wanted
+
+
+def test_an_inner_value_that_is_nan_is_named():
+    x = graph_input("x", (1, 2))
+    total = call("subtract", [x, x], "difference")
+    relu = call("nn.relu", [total], "relu")
+    batch = {"x": np.array([[np.inf, 1]], np.float32)}
+    with pytest.raises(CompileError, match="'difference': subtract gives nan"):
+        calibrate(Graph((x,), (relu,)), [batch], QuantizeConfig(), [total, relu], inner=[total])

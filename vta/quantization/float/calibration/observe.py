@@ -16,6 +16,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.ir.transforms.batch import batch_size, with_batch
 from vta.ir.transforms.wide import evaluate_alike, samples_at_once
+from vta.quantization.float.calibration.chains import chains_of, value_of_chain
 from vta.quantization.float.calibration.values import value_of
 from vta.support.beside import Beside
 
@@ -30,6 +31,9 @@ class Observer(Protocol):
 
     def sees(self, node: Node) -> bool:
         """Whether it has a use for the values of a node; others need not be shown."""
+
+    def asks_for(self, node: Node) -> bool:
+        """Whether it has a use for them though all of them are finite."""
 
     def expect(self, order: Sequence[Node], batches: int) -> None:
         """Called before so many batches come, with the nodes in the order in which one batch has them."""
@@ -49,23 +53,26 @@ def observed_batches(
     order = graph.nodes()
     wide = _Widened(graph)
     pending = iter(batches)
+    chains = chains_of(graph, lambda node: any(observer.asks_for(node) for observer in observers))
     with ExitStack() as stack:
         shown = [(observer, stack.enter_context(Beside())) for observer in observers]
         while together := list(islice(pending, wide.most)):
             count = len(together)
             for observer, beside in shown:
                 beside.do(partial(observer.expect, order, count))
-            evaluate_alike(graph, wide.graph_of(count), _joined(together), partial(_show, shown, count), value_of)
+            show = partial(_show, shown, count)
+            evaluate_alike(graph, wide.graph_of(count), _joined(together), show, value_of, chains, value_of_chain)
             yield together
 
 
 def outputs_of_batches(graph: Graph, batches: Sequence[Mapping[str, Array]]) -> list[Array]:
     """The outputs of a graph for some batches, along an axis before those of one: the bits that each gives by itself."""
     wide = _Widened(graph)
+    chains = chains_of(graph, lambda node: False)
     if wide.most < len(batches):
-        found = [evaluate_alike(graph, graph, batch, compute=value_of) for batch in batches]
+        found = [evaluate_alike(graph, graph, batch, None, value_of, chains, value_of_chain) for batch in batches]
         return [np.stack(values) for values in zip(*found, strict=True)]
-    values = evaluate_alike(graph, wide.graph_of(len(batches)), _joined(batches), compute=value_of)
+    values = evaluate_alike(graph, wide.graph_of(len(batches)), _joined(batches), None, value_of, chains, value_of_chain)
     pairs = zip(graph.outputs, values, strict=True)
     return [_of_all(node, value, len(batches)).reshape(len(batches), *node.shape) for node, value in pairs]
 
