@@ -119,10 +119,15 @@ int vta_moments_add(const vta_moments *moments, const vta_patches *patches, cons
 /* Puts the covariance of what one group has met into the place of its squares: of `count` patches whose values have `means`. */
 void vta_moments_covariance(const vta_moments *moments, const double *means, int64_t values, int64_t count);
 
-/* A covariance of `values` values in another order of them: row and column i are those of value order[i]. What is off its diagonal
-   comes times `share`, and on it stands `own` (of each value, in the old order). */
-void vta_order_covariance(const double *covariance, const double *own, const int64_t *order, int64_t values, double share,
-                          double *ordered);
+enum { VTA_FACTOR_ROWS = 8 };
+
+/* L, with L L^T a covariance of `values` values in another order of them: row and column i are those of value order[i]. What is
+   off its diagonal comes times `share`, and on it stands `own` (of each value, in the old order). Products are taken off one after
+   the other, each rounded once.
+   `lower` has blocks of VTA_FACTOR_ROWS rows and as many columns as all blocks have rows, column by column; what is right of the
+   diagonal block is left as it is. Returns VTA_DONE, or VTA_MORE if the covariance is not positive definite, and has no L. */
+int vta_factor_covariance(const double *covariance, const double *own, const int64_t *order, int64_t values, double share,
+                          double *lower);
 
 /* The squared error of each of `rows` rows of `values` weights, were they rounded to whole numbers within +-127 of its scale, halves
    to even. Of a weight it is found in float, and added up in double. */
@@ -138,7 +143,7 @@ void vta_magnitude_sums(const int8_t *weights, int64_t rows, int64_t values, int
 /* Weights of layers in steps, and what they are rounded by. */
 typedef struct {
   const double *levels; /* groups * outputs * values */
-  const double *lower;  /* groups * values * values: L, with L L^T the covariance of values in `order` */
+  const double *lower;  /* of each group as vta_factor_covariance gives it: L, with L L^T the covariance of values in `order` */
   const int64_t *order; /* groups * values; the last one is rounded first */
   double *rounded;      /* as `levels`: whole numbers within +-127 */
   int64_t groups;
