@@ -59,6 +59,9 @@ int vta_add_tensors(const float *left, const float *right, int64_t count, const 
 /* The largest of some magnitudes; NaN if one is of no number. */
 float vta_largest(const float *values, int64_t count);
 
+/* Adds the sum of the values of each channel to `sums`: of images, (images, channels, places), one after the other. */
+void vta_channel_sums(const float *values, int64_t images, int64_t channels, int64_t places, double *sums);
+
 enum { VTA_HISTOGRAM_BINS = 2048 };
 
 /* Counts of magnitudes in equal bins from 0 to `limit`. */

@@ -65,6 +65,22 @@ def test_means_are_of_channels_over_all_batches():
     assert found == {"act": [3.0, 1.0], "data": [3.0, -1.0]}
 
 
+@pytest.mark.parametrize("shape", [(6, 5), (6, 3, 1, 1), (6, 4, 7, 9), (6, 2, 32, 32)])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_means_do_not_depend_on_what_comes_together(shape: tuple[int, ...], dtype: str):
+    node = graph_input("x", shape, dtype)
+    values = (np.random.default_rng(0).standard_normal(shape) * 30).astype(dtype)
+    found = []
+    for batches in (1, 2, 6):
+        means = ChannelMeans([node])
+        for part in np.split(values, 6 // batches):
+            means.add(node, part, batches)
+        found.append(means.values()[node])
+    np.testing.assert_allclose(found[0], values.mean(axis=(0, *range(2, len(shape))), dtype=np.float64), rtol=1e-13)
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
+
+
 def test_what_was_never_seen_has_no_mean():
     assert ChannelMeans(relu_graph(1).outputs).values() == {}
 

@@ -14,9 +14,11 @@ from vta.ir.arithmetic.not_finite import first_where
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate, walk
 from vta.ir.state import initial_values, split_outputs
+from vta.native import ffi, lib
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.calibration.histogram import Histogram, largest_magnitude, threshold
 from vta.quantization.float.calibration.observe import Observer, observed_batches
+from vta.quantization.float.calibration.values import floats_of
 from vta.quantization.float.scales import SIGNED_LEVELS, UNSIGNED_LEVELS
 
 __all__ = ["ChannelMeans", "Progress", "batches_of", "calibrate"]
@@ -106,11 +108,17 @@ class ChannelMeans:
 
     def add(self, node: Node, value: Array, batches: int = 1) -> None:
         """Take in the values of a node in so many batches; one that is not observed is passed over."""
-        if node in self._sums:
-            split = value.reshape(batches, -1, *value.shape[1:])
-            for total in split.sum(axis=(1, *range(3, split.ndim)), dtype=np.float64):
-                self._sums[node] += total
-            self._counts[node] += value.size // value.shape[1]
+        if node not in self._sums:
+            return
+        sums, channels = self._sums[node], value.shape[1]
+        self._counts[node] += value.size // channels
+        if value.dtype == np.float32:
+            places = value.size // max(len(value) * channels, 1)
+            lib.vta_channel_sums(floats_of(value), len(value), channels, places, ffi.from_buffer("double[]", sums))
+            return
+        split = value.reshape(batches, -1, *value.shape[1:])
+        for total in split.sum(axis=(1, *range(3, split.ndim)), dtype=np.float64):
+            sums += total
 
     def values(self) -> dict[Node, Array]:
         """The means of the nodes that were seen, (C,) float64."""
