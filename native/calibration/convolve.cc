@@ -190,7 +190,27 @@ struct Results {
   float* out;
   const vta_epilogue* epilogue;  // perhaps NULL
   const float* biases;           // perhaps NULL
+  const float* residual;         // perhaps NULL
 };
+
+// What follows sums of one output; whether all are finite before the activation is for `largest` to say.
+__attribute__((always_inline)) inline void finish_row(const Results& results, int64_t output, int64_t place, int64_t places,
+                                                      float (&row)[kWide], Largest<kWide>* largest) {
+  if (results.biases != nullptr) {
+    for (int64_t b = 0; b < kWide; ++b) row[b] += results.biases[output];
+  }
+  if (results.residual != nullptr) {
+    float others[kWide] = {};
+    if (places == kWide) {
+      std::memcpy(others, results.residual + place, sizeof others);
+    } else {
+      std::copy(results.residual + place, results.residual + place + places, others);
+    }
+    for (int64_t b = 0; b < kWide; ++b) row[b] += others[b];
+  }
+  largest->add(row);
+  activate<kWide>(*results.epilogue, row);
+}
 
 // All outputs of a group at the places of a tile; whether all are finite, where an epilogue follows. What lanes behind the last
 // place have is of other places.
@@ -202,14 +222,9 @@ __attribute__((always_inline)) inline bool multiply_all(const vta_convolution& c
     float totals[kHigh][kWide];
     multiply_tile(weights, tile, values, totals);
     for (int64_t a = 0; a < std::min(kHigh, c.outputs - first); ++a) {
-      float *row = totals[a], *out = results.out + (first + a) * positions;
-      if (results.epilogue != nullptr) {
-        if (results.biases != nullptr) {
-          for (int64_t b = 0; b < kWide; ++b) row[b] += results.biases[first + a];
-        }
-        largest.add(row);
-        activate<kWide>(*results.epilogue, row);
-      }
+      const int64_t place = (first + a) * positions;
+      float *row = totals[a], *out = results.out + place;
+      if (results.epilogue != nullptr) finish_row(results, first + a, place, tile.places, totals[a], &largest);
       if (tile.places == kWide) {
         std::memcpy(out, row, sizeof totals[a]);
       } else {
@@ -287,13 +302,13 @@ int vta_convolve(const vta_convolution* convolution, const float* data, const fl
     std::vector<float> rows(static_cast<size_t>(gathered ? values * kWide + kSlack : 0));
     // What lies around the data stays zero.
     std::vector<float> padded(static_cast<size_t>(is_padded ? c.channels * padded_height(c) * padded_width(c) + kSlack : 0));
-    const float* biases = epilogue == nullptr ? nullptr : epilogue->biases;
+    const vta_epilogue follows = epilogue == nullptr ? vta_epilogue{} : *epilogue;
     pack_weights(c, weights, packed.data());
-    for (int64_t part = 0; part < c.images * c.groups; ++part, data += c.channels * plane, out += c.outputs * positions) {
+    for (int64_t part = 0; part < c.images * c.groups; ++part, data += c.channels * plane) {
       if (is_padded) pad(c, data, padded.data());
       const float* planes = is_padded ? padded.data() : data;
       const int64_t group = part % c.groups;
-      const float* own = biases == nullptr ? nullptr : biases + group * c.outputs;
+      const int64_t first = part * c.outputs * positions;
       for (int64_t at = 0; at < positions; at += kWide) {
         Tile tile{rows.data(), rows.data() + kHalf, meets, std::min(kWide, positions - at)};
         if (gathered) {
@@ -302,7 +317,10 @@ int vta_convolve(const vta_convolution* convolution, const float* data, const fl
           tile.first = planes + corner(c, at);
           tile.second = planes + corner(c, at + kHalf);
         }
-        if (!multiply(c, packed.data() + group * group_weights, tile, {out + at, epilogue, own})) return VTA_MORE;
+        const float* biases = follows.biases == nullptr ? nullptr : follows.biases + group * c.outputs;
+        const float* residual = follows.residual == nullptr ? nullptr : follows.residual + first + at;
+        const Results results{out + first + at, epilogue, biases, residual};
+        if (!multiply(c, packed.data() + group * group_weights, tile, results)) return VTA_MORE;
       }
     }
   } catch (const std::bad_alloc&) {

@@ -50,13 +50,14 @@ __attribute__((always_inline)) inline void convolve_plane(const vta_convolution&
 struct Following {
   const vta_epilogue* epilogue;  // perhaps NULL
   float bias;
+  const float* residual;  // perhaps NULL
 };
 
 __attribute__((always_inline)) inline bool convolve_channel(const vta_convolution& c, const Plane& plane, const float* weights,
                                                             const Following& following, float* out) {
   convolve_plane(c, plane, weights, out);
   const vta_epilogue* epilogue = following.epilogue;
-  return epilogue == nullptr || finish(out, c.out_height * c.out_width, following.bias, *epilogue, out);
+  return epilogue == nullptr || finish(out, c.out_height * c.out_width, following.bias, following.residual, *epilogue, out);
 }
 
 using Convolve = bool (*)(const vta_convolution& c, const Plane& plane, const float* weights, const Following& following, float* out);
@@ -91,10 +92,12 @@ int vta_convolve_channels(const vta_convolution* convolution, const float* data,
         plane = padded.data();
       }
       const int64_t channel = part % c.groups;
-      const bool has_bias = epilogue != nullptr && epilogue->biases != nullptr;
+      const int64_t place = part * c.out_height * c.out_width;
+      float* to = out + place;
       // What is added in place of a bias changes nothing, not even the sign of a zero.
-      const Following following{epilogue, has_bias ? epilogue->biases[channel] : -0.0F};
-      float* to = out + part * c.out_height * c.out_width;
+      Following following{epilogue, -0.0F, nullptr};
+      if (epilogue != nullptr && epilogue->biases != nullptr) following.bias = epilogue->biases[channel];
+      if (epilogue != nullptr && epilogue->residual != nullptr) following.residual = epilogue->residual + place;
       if (!convolve(c, {plane, width}, weights + channel * kernel, following, to)) return VTA_MORE;
     }
   } catch (const std::bad_alloc&) {

@@ -1,4 +1,4 @@
-// What is done to sums before they are written: a bias, and an activation.
+// What is done to sums before they are written: what is added, and an activation.
 #ifndef VTA_CALIBRATION_EPILOGUE_H
 #define VTA_CALIBRATION_EPILOGUE_H
 
@@ -43,16 +43,21 @@ __attribute__((always_inline)) inline void activate(const vta_epilogue& epilogue
   }
 }
 
-// Of one bias: that of a channel whose sums lie one after the other. Returns whether they are finite with it; `sums` may be `out`.
-__attribute__((always_inline)) inline bool finish(const float* sums, int64_t count, float bias, const vta_epilogue& epilogue,
-                                                  float* out) {
+// Of a channel, whose sums lie one after the other, as what is added to them does where there is something. Returns whether what there
+// is before the activation is finite; `sums` may be `out`.
+__attribute__((always_inline)) inline bool finish(const float* sums, int64_t count, float bias, const float* residual,
+                                                  const vta_epilogue& epilogue, float* out) {
   constexpr int64_t kLanes = 32;
   Largest<kLanes> largest;
-  float values[kLanes] = {};
+  float values[kLanes] = {}, others[kLanes] = {};
   for (int64_t first = 0; first < count; first += kLanes) {
     const int64_t some = std::min(kLanes, count - first);
     std::copy(sums + first, sums + first + some, values);
     for (int64_t lane = 0; lane < kLanes; ++lane) values[lane] += bias;
+    if (residual != nullptr) {
+      std::copy(residual + first, residual + first + some, others);
+      for (int64_t lane = 0; lane < kLanes; ++lane) values[lane] += others[lane];
+    }
     largest.add(values);
     activate<kLanes>(epilogue, values);
     std::copy(values, values + some, out + first);

@@ -34,9 +34,11 @@ typedef struct {
   int64_t out_width;
 } vta_convolution;
 
-/* What follows sums: a bias of each output channel (NULL: none), and bounds, the larger of zero and a value among them. */
+/* What follows sums of products: a bias of each output channel, other values in the places of the outputs, and bounds, the larger of
+   zero and a value among them. Without the first or the second it is NULL. */
 typedef struct {
   const float *biases;
+  const float *residual;
   int32_t rectifies; /* what is not above zero is zero; `least` and `most` are not looked at */
   float least;
   float most;
@@ -45,7 +47,7 @@ typedef struct {
 /* Convolves into `out`, (images, groups * outputs, out_height, out_width). The products of an output are added in the order of its
    weights; of more than 448 so many at a time, and what is left of at most 895 in two halves, the larger one first.
    With an `epilogue`, which may be NULL, what follows is done as well. Returns VTA_DONE, or VTA_FAILED without memory; VTA_MORE if
-   a sum with its bias is infinite or no number: then `out` is not to be looked at. */
+   what there is before the bounds is infinite or no number: then `out` is not to be looked at. */
 int vta_convolve(const vta_convolution *convolution, const float *data, const float *weights, const vta_epilogue *epilogue,
                  float *out);
 
@@ -53,7 +55,7 @@ int vta_convolve(const vta_convolution *convolution, const float *data, const fl
 int vta_convolve_channels(const vta_convolution *convolution, const float *data, const float *weights,
                           const vta_epilogue *epilogue, float *out);
 
-/* The sums of `count` values and others, with what follows but for the bias. Returns as vta_convolve does. */
+/* The sums of `count` values and others, with the bounds of what follows. Returns as vta_convolve does. */
 int vta_add_tensors(const float *left, const float *right, int64_t count, const vta_epilogue *epilogue, float *out);
 
 /* The largest of some magnitudes; NaN if one is of no number. */

@@ -327,3 +327,25 @@ def test_values_between_are_looked_at_only_where_it_matters(monkeypatch, net, hw
         else:
             found.append([(str(node.attrs), None if node.value is None else node.value.tobytes()) for node in quantized.nodes()])
     assert found[0] == found[1]
+
+
+def test_values_before_sums_get_their_ranges_where_sums_need_them(monkeypatch, net, hw: HardwareConfig):
+    graph, calls, found = residual_net(net), [], []
+    samples, whole = net.samples(graph, 8), quantizer.calibrate
+
+    def counted(*given, **named):
+        calls.append(len(given[3]))
+        return whole(*given, **named)
+
+    def bytes_of(quantized: Graph) -> list:
+        return [(str(node.attrs), None if node.value is None else node.value.tobytes()) for node in quantized.nodes()]
+
+    monkeypatch.setattr(quantizer, "calibrate", counted)
+    quantize(graph, samples, QuantizeConfig(equalize="none"), hw)
+    assert len(calls) == 1
+    monkeypatch.setattr(quantizer.Rewriter, "_fused_sum", lambda *given: False)
+    found.append(bytes_of(quantize(graph, samples, QuantizeConfig(equalize="none"), hw)))
+    assert len(calls) == 3
+    monkeypatch.setattr(quantizer, "calibrate", lambda *given, **named: whole(*given[:7], **named))
+    found.append(bytes_of(quantize(graph, samples, QuantizeConfig(equalize="none"), hw)))
+    assert found[0] == found[1]

@@ -22,8 +22,8 @@ def activated(node, name):
 def chain_to(node):
     """The calls back to the first one."""
     nodes = [node]
-    while nodes[0].op not in (ops.CONV2D, ops.ADD):
-        nodes.insert(0, nodes[0].inputs[0])
+    while nodes[0].op != ops.CONV2D and (calls := [source for source in nodes[0].inputs if source.is_call]):
+        nodes.insert(0, calls[0])
     return tuple(nodes)
 
 
@@ -59,7 +59,12 @@ def convolved(draw):
         # Small numbers beside large sums, and sums that come to nothing.
         bias = rng.standard_normal(groups * outputs).astype(np.float32) * np.float32(draw(st.sampled_from([1, 1e-9, 0])))
         node = call(ops.BIAS_ADD, [node, constant(bias, "b")], "bias")
-    return activated(node, draw(st.sampled_from(sorted(ACTIVATIONS)))), {x: data}
+    values = {x: data}
+    if draw(st.booleans()):
+        residual = graph_input("residual", node.shape)
+        values[residual] = rng.standard_normal(node.shape).astype(np.float32)
+        node = call(ops.ADD, [node, residual] if draw(st.booleans()) else [residual, node], "sum")
+    return activated(node, draw(st.sampled_from(sorted(ACTIVATIONS)))), values
 
 
 @given(convolved())
@@ -123,6 +128,18 @@ def test_what_is_between_is_read_by_the_next_one_alone_and_asked_for_by_nobody()
     assert chains_of(Graph((x,), (clip, bias)), lambda node: False) == [(conv, bias), (total, clip)]
     negative = call(ops.NEGATIVE, [conv], "negative")
     assert chains_of(Graph((x,), (clip, negative)), lambda node: False) == [(total, clip)]
+
+
+def test_a_sum_goes_with_one_convolution_before_it():
+    x, conv, bias, *_ = net()
+    other = call(ops.CONV2D, [x, constant(np.ones((4, 4, 1, 1), np.float32), "v")], "other")
+    total = call(ops.ADD, [other, bias], "sum")
+    relu = call(ops.RELU, [total], "relu")
+    found = chains_of(Graph((x,), (relu,)), lambda node: False)
+    assert found in ([(other, total, relu), (conv, bias)], [(conv, bias, total, relu)])
+    assert chains_of(Graph((x,), (relu,)), {bias, other}.__contains__) == [(conv, bias), (total, relu)]
+    twice = call(ops.ADD, [other, other], "twice")
+    assert chains_of(Graph((x,), (twice,)), lambda node: False) == []
 
 
 def test_a_sum_with_the_same_values_for_all_samples_is_left_to_each():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,39 +22,45 @@ Array = NDArray[Any]
 
 
 def chains_of(graph: Graph, is_asked_for: Callable[[Node], bool]) -> list[tuple[Node, ...]]:
-    """Find calls of which each is read by the next one alone: a convolution or a sum, a bias, and an activation.
+    """Find calls of which each is read by the next one alone: a convolution with a bias, or a sum, or both, and an activation.
 
     None but the last of a chain is an output, or a value that `is_asked_for`.
     """
     users, outputs = graph.users(), frozenset(graph.outputs)
     chains = []
+    taken: set[Node] = set()
     for node in graph.calls():
-        if not _begins(node):
+        if node in taken or not _begins(node):
             continue
         chain = [node]
         while chain[-1] not in outputs and not is_asked_for(chain[-1]) and len(users[chain[-1]]) == 1:
             (user,) = users[chain[-1]]
-            if not _continues(chain, user):
+            if user in taken or not _continues(chain, user):
                 break
             chain.append(user)
         if len(chain) > 1:
             chains.append(tuple(chain))
+            taken.update(chain)
     return chains
 
 
 def value_of_chain(nodes: Sequence[Node], values: Mapping[Node, Array]) -> Array | None:
     """The value of the last call of a chain, to the bit; None where one between is not finite, as somebody may ask for that."""
     first, last = nodes[0], nodes[-1]
+    left, right = (values[source] for source in first.inputs)
     epilogue = ffi.new("vta_epilogue *", {"least": -np.inf, "most": np.inf})
-    bias = next((values[node.inputs[1]] for node in nodes if node.op == ops.BIAS_ADD), None)
-    kept = None if bias is None else floats_of(bias)
-    if kept is not None:
-        epilogue.biases = kept
+    held = []
+    for before, node in pairwise(nodes):
+        if node.op in (ops.BIAS_ADD, ops.ADD):
+            (added,) = (values[source] for source in node.inputs if source is not before)
+            if node.op == ops.ADD and added.shape != first.shape:
+                return None
+            held.append(floats_of(added))
+            setattr(epilogue, "biases" if node.op == ops.BIAS_ADD else "residual", held[-1])
     if last.op == ops.RELU:
         epilogue.rectifies = 1
     elif isinstance(last.attrs, ClipAttributes):
         epilogue.least, epilogue.most = last.attrs.bounds("float32")
-    left, right = (values[source] for source in first.inputs)
     convolve = convolution_of(first)
     if convolve is not None:
         return convolved(first, convolve, left, right, epilogue)
@@ -65,15 +72,20 @@ def value_of_chain(nodes: Sequence[Node], values: Mapping[Node, Array]) -> Array
 
 
 def _begins(node: Node) -> bool:
-    if node.op == ops.ADD:
-        return node.dtype == "float32" and all(source.value is None and source.shape == node.shape for source in node.inputs)
-    return convolution_of(node) is not None
+    return _is_sum(node) or convolution_of(node) is not None
+
+
+def _is_sum(node: Node) -> bool:
+    """Whether a node adds two tensors of its shape."""
+    if node.op != ops.ADD or node.dtype != "float32":
+        return False
+    return all(source.value is None and source.shape == node.shape for source in node.inputs)
 
 
 def _continues(chain: Sequence[Node], user: Node) -> bool:
     last = chain[-1]
-    if last.op in (ops.RELU, ops.CLIP):
-        return False
     if isinstance(user.attrs, AxisAttributes) and user.op == ops.BIAS_ADD:
         return last.op == ops.CONV2D and user.attrs.axis == 1 and user.inputs[0] is last and user.inputs[1].value is not None
-    return user.op in (ops.RELU, ops.CLIP)
+    if user.op == ops.ADD:
+        return last.op in (ops.CONV2D, ops.BIAS_ADD) and _is_sum(user) and user.inputs.count(last) == 1
+    return user.op in (ops.RELU, ops.CLIP) and last.op not in (ops.RELU, ops.CLIP)
