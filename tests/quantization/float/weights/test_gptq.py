@@ -191,7 +191,8 @@ def test_weights_are_rounded_one_after_the_other(seed, groups, outputs, size):
     _, moments = correlated(rng, groups, size)
     factor = factor_of(moments)
     found = compensated(weight, np.full(len(weight), 0.05), moments).reshape(groups, outputs, size)
-    for group, levels, lower, order in zip(found, (weight / 0.05).reshape(found.shape), whole(factor, size), factor.order, strict=True):
+    parts = (weight / 0.05).reshape(found.shape), whole(factor, size), factor.order
+    for group, levels, lower, order in zip(found, *parts, strict=True):
         np.testing.assert_array_equal(group, one_by_one(levels, lower, order))
 
 

@@ -37,8 +37,8 @@ class Factor:
     """Of a shrunk covariance: L, with L L^T the covariance of values in `order`."""
 
     lower: Array | None
-    """(G, rows / 8, rows, 8) float64: of 8 rows at a time, column by column. Rows are as many as whole eights of values have; what
-    is above the blocks on the diagonal has no meaning. None where values vary together to the last bit."""
+    """(G, N / 8, N, 8) float64: of 8 rows at a time, column by column. N is D, or more to be some eights; what is above the
+    blocks on the diagonal has no meaning. None where values vary together to the last bit."""
     order: NDArray[np.int64]
     """(G, D); the last one is rounded first."""
 
