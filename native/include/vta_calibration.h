@@ -64,6 +64,20 @@ float vta_largest(const float *values, int64_t count);
 /* Adds the sum of the values of each channel to `sums`: of images, (images, channels, places), one after the other. */
 void vta_channel_sums(const float *values, int64_t images, int64_t channels, int64_t places, double *sums);
 
+/* Weights of a layer, what they became, whole numbers at the scale of each output, and the means of what they meet. */
+typedef struct {
+  const double *weights; /* groups * outputs * values */
+  const int8_t *rounded; /* the same */
+  const double *scales;  /* groups * outputs */
+  const double *means;   /* groups * values */
+  int64_t groups;
+  int64_t outputs; /* of a group */
+  int64_t values;
+} vta_rounded_weights;
+
+/* What each output loses on average because its weights are rounded. */
+void vta_mean_losses(const vta_rounded_weights *weights, double *losses);
+
 enum { VTA_HISTOGRAM_BINS = 2048 };
 
 /* Counts of magnitudes in equal bins from 0 to `limit`. */
