@@ -111,16 +111,22 @@ typedef struct {
   int64_t places;   /* that are looked at, of each row */
 } vta_patches;
 
-/* Sums over patches, less the middle of each value. A patch has channels * kernel_height * kernel_width values, in a row of
-   `stride` ones, a multiple of VTA_MOMENTS_STRIDE. */
+/* Sums over patches, less the middle of each value, of which 8 significant bits are kept. A patch has
+   channels * kernel_height * kernel_width values, in a row of `stride` ones, a multiple of VTA_MOMENTS_STRIDE. Sums do not depend on
+   how many samples come together: products are added up in single precision, those of VTA_MOMENTS_BLOCK patches at a time, and
+   after every 4,096th patch in double precision. All start as zeros. */
 typedef struct {
   const float *middles; /* groups * stride */
+  float *waiting;       /* groups * VTA_MOMENTS_BLOCK * stride: the patches that do not fill a block yet */
+  float *products;      /* groups * stride * stride */
   double *totals;       /* groups * stride */
   double *squares;      /* groups * stride * stride; above the diagonal alone */
   int64_t stride;
+  int64_t met;          /* patches until now */
+  int32_t vectors;      /* 1: the matrix tiles of the processor are not used; results are the same */
 } vta_moments;
 
-enum { VTA_MOMENTS_STRIDE = 32 };
+enum { VTA_MOMENTS_STRIDE = 32, VTA_MOMENTS_BLOCK = 32 };
 
 /* Draws `places[layer]` different ones of `positions[layer]` places of each layer, for each sample, by `count` random numbers.
    `out` has those of the layers of the first sample, then those of the next. Returns how many numbers that took; -1 if there are
@@ -131,9 +137,14 @@ int64_t vta_draw_places(const uint32_t *numbers, int64_t count, const int64_t *p
 /* The first patches, as they are: groups * rows * places rows of `stride` values. */
 void vta_moments_patches(const vta_patches *patches, const float *data, const int64_t *places, int64_t stride, float *out);
 
-/* Takes in `samples` samples one after the other; `places` has those of each. Returns VTA_DONE, or VTA_FAILED without memory. */
-int vta_moments_add(const vta_moments *moments, const vta_patches *patches, const float *data, const int64_t *places,
-                    int64_t samples);
+/* Whether this processor has matrix tiles (AMX) that this process may use. */
+int vta_moments_has_tiles(void);
+
+/* Takes in `samples` samples; `places` has those of each. Returns VTA_DONE, or VTA_FAILED without memory. */
+int vta_moments_add(vta_moments *moments, const vta_patches *patches, const float *data, const int64_t *places, int64_t samples);
+
+/* Takes in what waits; totals and squares are whole then. Returns VTA_DONE, or VTA_FAILED without memory. */
+int vta_moments_end(const vta_moments *moments, const vta_patches *patches);
 
 /* Puts the covariance of what one group has met into the place of its squares: of `count` patches whose values have `means`. */
 void vta_moments_covariance(const vta_moments *moments, const double *means, int64_t values, int64_t count);

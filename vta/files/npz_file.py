@@ -18,7 +18,8 @@ from vta.support.shorten import shown
 
 __all__ = ["read_arrays"]
 
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 24
+"""Unpacked at once, on one thread while others run."""
 _KINDS = "biufcSU"
 _SUFFIX = ".npy"
 

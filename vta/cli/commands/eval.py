@@ -122,11 +122,11 @@ def _run(options: argparse.Namespace) -> None:
 def _evaluate(options: argparse.Namespace) -> None:
     from dataclasses import asdict
 
-    from vta.cli.network import QuantizedLayers, compile_network, import_network
+    from vta.cli.network import QuantizedLayers, compile_network
     from vta.cli.options import preprocessing
     from vta.errors import DeviceError
     from vta.quantization import is_quantized
-    from vta.runtime.evaluation.dataset import load_dataset, prepare
+    from vta.runtime.evaluation.dataset import prepare
     from vta.runtime.evaluation.samples import spread
 
     check_remote_options(options)
@@ -137,9 +137,8 @@ def _evaluate(options: argparse.Namespace) -> None:
     with ExitStack() as stack, output.progress() as shown:
         progress = StageClock(shown)
         progress("importing")
-        stored = load_dataset(options.data)
+        graph, stored = _read(options)
         data = _first(stored, options.limit, output)
-        graph = import_network(options)
         ready = is_quantized(graph)
         given = options.calibration or options.global_scale
         calibration = None if given or (ready and options.requantize != "shift") else _own_samples(options, graph, stored, output)
@@ -178,6 +177,19 @@ def _evaluate(options: argparse.Namespace) -> None:
     )
     if not evaluation.bit_exact:
         raise DeviceError(f"device and interpreter differ on {len(evaluation.mismatches)} of {evaluation.n} samples")
+
+
+def _read(options: argparse.Namespace) -> tuple[Graph, Dataset]:
+    """The network and the samples; these are unpacked while the network is imported."""
+    from vta.cli.network import import_network
+    from vta.runtime.evaluation.dataset import load_dataset
+    from vta.support.beside import Beside
+
+    stored: list[Dataset] = []
+    with Beside() as beside:
+        beside.do(lambda: stored.append(load_dataset(options.data)))
+        graph = import_network(options)
+    return graph, stored[0]
 
 
 def _begun(graph: Graph, data: Dataset, options: argparse.Namespace) -> AbstractContextManager[TrainedPass | None]:

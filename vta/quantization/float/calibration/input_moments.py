@@ -117,30 +117,41 @@ class _Seen:
         """Of those that are looked at in each batch."""
         groups, stride = self._patches.groups, self._stride
         self._totals, self._squares = np.zeros((groups, stride)), np.zeros((groups, stride, stride))
-        self._middles: Array | None = None
+        waiting = np.zeros((groups, lib.VTA_MOMENTS_BLOCK, stride), np.float32)
+        products = np.zeros((groups, stride, stride), np.float32)
+        self._middles = np.zeros((groups, stride), np.float32)
+        arrays = {"waiting": waiting, "products": products, "middles": self._middles}
+        sums = {"totals": self._totals, "squares": self._squares}
+        self._kept = {name: ffi.from_buffer("float[]", array) for name, array in arrays.items()}
+        self._kept |= {name: ffi.from_buffer("double[]", array) for name, array in sums.items()}
+        self._moments = ffi.new("vta_moments *", {**self._kept, "stride": stride})
 
     def add(self, values: Array, places: NDArray[np.int64]) -> None:
         """Take in the values of some batches, and the places of each, (batches, n)."""
         given, at = ffi.from_buffer("float[]", np.ascontiguousarray(values)), ffi.from_buffer("int64_t[]", places)
         patches = self._patches
         patches.rows = len(values) // len(places)
-        if self._middles is None:
-            self._middles = self._mean_of_patches(given, at)
-        totals, squares = ffi.from_buffer("double[]", self._totals), ffi.from_buffer("double[]", self._squares)
-        moments = {"middles": ffi.from_buffer("float[]", self._middles), "totals": totals, "squares": squares}
-        if lib.vta_moments_add(ffi.new("vta_moments *", {**moments, "stride": self._stride}), patches, given, at, len(places)):
-            raise MemoryError(f"layer {self.product.name!r}: no memory for what its weights meet")
+        if not self.count:
+            self._middles[...] = self._mean_of_patches(given, at)
+        if lib.vta_moments_add(self._moments, patches, given, at, len(places)):
+            raise self._no_memory()
         self.count += len(values) * patches.places
+
+    def _no_memory(self) -> MemoryError:
+        return MemoryError(f"layer {self.product.name!r}: no memory for what its weights meet")
 
     @cached_property
     def moments(self) -> Moments:
         """Of all that was met; they take the place of the sums, so that nothing is met afterwards."""
         values = self._values
+        if lib.vta_moments_end(self._moments, self._patches):
+            raise self._no_memory()
         means = self._totals[:, :values] / self.count
         for squares, mean in zip(self._squares, means, strict=True):
             native = ffi.new("vta_moments *", {"squares": ffi.from_buffer("double[]", squares), "stride": self._stride})
             given = ffi.from_buffer("double[]", np.ascontiguousarray(mean))
             lib.vta_moments_covariance(native, given, values, self.count)
+        self._kept.clear()
         return Moments(self._squares[:, :values, :values], self.count)
 
     def _mean_of_patches(self, given: Any, places: Any) -> Array:
@@ -148,7 +159,7 @@ class _Seen:
         patches = self._patches
         first = np.zeros((patches.groups, patches.rows * patches.places, self._stride), np.float32)
         lib.vta_moments_patches(patches, given, places, self._stride, ffi.from_buffer("float[]", first))
-        return np.ascontiguousarray(first.mean(axis=1))
+        return np.asarray(first.mean(axis=1))
 
 
 def _patches_of(product: Node) -> Any:
