@@ -48,7 +48,8 @@ def _coverage(convolution: Node) -> Array:
     attrs = base_attributes(Conv2DAttributes, convolution.attrs)
     data, kernel = convolution.inputs[0].shape[2:], convolution.inputs[1].shape[2:]
     steps = zip(convolution.shape[2:], attrs.strides, attrs.padding, attrs.dilation, data, kernel, strict=False)
-    return np.outer(*(_shares(*axis) for axis in steps))
+    down, across = (_shares(*axis) for axis in steps)
+    return np.outer(down, across)
 
 
 @lru_cache(maxsize=256)
