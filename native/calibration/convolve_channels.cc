@@ -4,11 +4,14 @@
 #include <new>
 #include <vector>
 
+#include "calibration/epilogue.h"
 #include "calibration/vectors.h"
 #include "vta_calibration.h"
 #include "vta_common.h"
 
 namespace {
+
+using vta::calibration::finish;
 
 struct Plane {
   const float* values;
@@ -43,19 +46,35 @@ __attribute__((always_inline)) inline void convolve_plane(const vta_convolution&
   }
 }
 
-using Convolve = void (*)(const vta_convolution& c, const Plane& plane, const float* weights, float* out);
+// What follows the output of a channel; whether all of it is finite before.
+struct Following {
+  const vta_epilogue* epilogue;  // perhaps NULL
+  float bias;
+  const float* residual;  // perhaps NULL
+};
 
-void convolve_plain(const vta_convolution& c, const Plane& plane, const float* weights, float* out) {
+__attribute__((always_inline)) inline bool convolve_channel(const vta_convolution& c, const Plane& plane, const float* weights,
+                                                            const Following& following, float* out) {
   convolve_plane(c, plane, weights, out);
+  const vta_epilogue* epilogue = following.epilogue;
+  return epilogue == nullptr || finish(out, c.out_height * c.out_width, following.bias, following.residual, *epilogue, out);
 }
 
-VTA_AVX2 void convolve_avx2(const vta_convolution& c, const Plane& plane, const float* weights, float* out) {
-  convolve_plane(c, plane, weights, out);
+using Convolve = bool (*)(const vta_convolution& c, const Plane& plane, const float* weights, const Following& following, float* out);
+
+bool convolve_plain(const vta_convolution& c, const Plane& plane, const float* weights, const Following& following, float* out) {
+  return convolve_channel(c, plane, weights, following, out);
+}
+
+VTA_AVX2 bool convolve_avx2(const vta_convolution& c, const Plane& plane, const float* weights, const Following& following,
+                            float* out) {
+  return convolve_channel(c, plane, weights, following, out);
 }
 
 }  // namespace
 
-int vta_convolve_channels(const vta_convolution* convolution, const float* data, const float* weights, float* out) {
+int vta_convolve_channels(const vta_convolution* convolution, const float* data, const float* weights,
+                          const vta_epilogue* epilogue, float* out) {
   const vta_convolution& c = *convolution;
   const int64_t height = c.top + c.height + c.bottom, width = c.left + c.width + c.right;
   const int64_t kernel = c.kernel_height * c.kernel_width;
@@ -72,7 +91,14 @@ int vta_convolve_channels(const vta_convolution* convolution, const float* data,
         for (int64_t y = 0; y < c.height; ++y) std::copy(plane + y * c.width, plane + (y + 1) * c.width, to + y * width);
         plane = padded.data();
       }
-      convolve(c, {plane, width}, weights + part % c.groups * kernel, out + part * c.out_height * c.out_width);
+      const int64_t channel = part % c.groups;
+      const int64_t place = part * c.out_height * c.out_width;
+      float* to = out + place;
+      // What is added in place of a bias changes nothing, not even the sign of a zero.
+      Following following{epilogue, -0.0F, nullptr};
+      if (epilogue != nullptr && epilogue->biases != nullptr) following.bias = epilogue->biases[channel];
+      if (epilogue != nullptr && epilogue->residual != nullptr) following.residual = epilogue->residual + place;
+      if (!convolve(c, {plane, width}, weights + channel * kernel, following, to)) return VTA_MORE;
     }
   } catch (const std::bad_alloc&) {
     return VTA_FAILED;

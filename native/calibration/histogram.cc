@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "calibration/vectors.h"
 #include "vta_calibration.h"
@@ -10,8 +11,6 @@
 namespace {
 
 constexpr int64_t kAtOnce = 256;
-// Values that are compared side by side.
-constexpr int64_t kWide = 32;
 // Counts of the same values in turn, so that those of equal values do not wait for each other; zeros, of which there are many, are
 // counted in spare bins.
 constexpr int64_t kTables = 2, kSpare = 16, kBins = VTA_HISTOGRAM_BINS;
@@ -20,28 +19,17 @@ struct Tables {
   std::array<std::array<int32_t, kBins + kSpare>, kTables> counts{};
 };
 
-// NaN if one of the values is not a number.
+// NaN if one of the values is not a number. Forced inline, so that it is compiled for the vector unit of its caller.
 __attribute__((always_inline)) inline float largest_of(const float* values, int64_t count) {
-  float lanes[kWide] = {}, unordered[kWide] = {};
-  int64_t at = 0;
-  for (; at + kWide <= count; at += kWide) {
-    for (int64_t lane = 0; lane < kWide; ++lane) {
-      const float magnitude = std::fabs(values[at + lane]);
-      lanes[lane] = magnitude > lanes[lane] ? magnitude : lanes[lane];
-      unordered[lane] += magnitude - magnitude;
-    }
+  // The bits of magnitudes are in their order, and those of what is no number beyond infinity.
+  int32_t most = 0;
+  for (int64_t at = 0; at < count; ++at) {
+    int32_t bits;
+    std::memcpy(&bits, values + at, sizeof bits);
+    most = std::max(most, bits & INT32_MAX);
   }
-  float largest = 0.0F, strange = 0.0F;
-  for (; at < count; ++at) {
-    largest = std::max(largest, std::fabs(values[at]));
-    strange += values[at] - values[at];
-  }
-  for (int64_t lane = 0; lane < kWide; ++lane) {
-    largest = std::max(largest, lanes[lane]);
-    strange += unordered[lane];
-  }
-  // What is not 0 comes of values that are infinite or no numbers: these are looked for one by one.
-  if (!(strange == 0.0F) && std::any_of(values, values + count, [](float value) { return std::isnan(value); })) return NAN;
+  float largest;
+  std::memcpy(&largest, &most, sizeof largest);
   return largest;
 }
 
@@ -55,7 +43,6 @@ void grow(vta_histogram* histogram, double largest) {
   }
 }
 
-// Forced inline, so that it is compiled for the vector unit of its caller.
 __attribute__((always_inline)) inline void find_bins(const float* values, int64_t count, double factor, int32_t last,
                                                      int32_t* bins) {
   const auto most = static_cast<double>(last);
@@ -121,7 +108,15 @@ VTA_AVX2 double add_avx2(vta_histogram* histogram, const float* values, int64_t 
   return add_parts(histogram, values, parts, each);
 }
 
+float largest_plain(const float* values, int64_t count) { return largest_of(values, count); }
+VTA_AVX2 float largest_avx2(const float* values, int64_t count) { return largest_of(values, count); }
+VTA_AVX512 float largest_avx512(const float* values, int64_t count) { return largest_of(values, count); }
+
 }  // namespace
+
+float vta_largest(const float* values, int64_t count) {
+  return vta::calibration::widest(largest_plain, largest_avx2, largest_avx512)(values, count);
+}
 
 double vta_histogram_add(vta_histogram* histogram, const float* values, int64_t parts, int64_t each) {
   return vta::calibration::widest(add_plain, add_avx2, add_avx512)(histogram, values, parts, each);

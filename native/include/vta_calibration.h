@@ -34,13 +34,49 @@ typedef struct {
   int64_t out_width;
 } vta_convolution;
 
+/* What follows sums of products: a bias of each output channel, other values in the places of the outputs, and bounds, the larger of
+   zero and a value among them. Without the first or the second it is NULL. */
+typedef struct {
+  const float *biases;
+  const float *residual;
+  int32_t rectifies; /* what is not above zero is zero; `least` and `most` are not looked at */
+  float least;
+  float most;
+} vta_epilogue;
+
 /* Convolves into `out`, (images, groups * outputs, out_height, out_width). The products of an output are added in the order of its
    weights; of more than 448 so many at a time, and what is left of at most 895 in two halves, the larger one first.
-   Returns VTA_DONE, or VTA_FAILED without memory. */
-int vta_convolve(const vta_convolution *convolution, const float *data, const float *weights, float *out);
+   With an `epilogue`, which may be NULL, what follows is done as well. Returns VTA_DONE, or VTA_FAILED without memory; VTA_MORE if
+   what there is before the bounds is infinite or no number: then `out` is not to be looked at. */
+int vta_convolve(const vta_convolution *convolution, const float *data, const float *weights, const vta_epilogue *epilogue,
+                 float *out);
 
 /* The same where each channel has one output of its own. Products are rounded before they are added, in the order of the weights. */
-int vta_convolve_channels(const vta_convolution *convolution, const float *data, const float *weights, float *out);
+int vta_convolve_channels(const vta_convolution *convolution, const float *data, const float *weights,
+                          const vta_epilogue *epilogue, float *out);
+
+/* The sums of `count` values and others, with the bounds of what follows. Returns as vta_convolve does. */
+int vta_add_tensors(const float *left, const float *right, int64_t count, const vta_epilogue *epilogue, float *out);
+
+/* The largest of some magnitudes; NaN if one is of no number. */
+float vta_largest(const float *values, int64_t count);
+
+/* Adds the sum of the values of each channel to `sums`: of images, (images, channels, places), one after the other. */
+void vta_channel_sums(const float *values, int64_t images, int64_t channels, int64_t places, double *sums);
+
+/* Weights of a layer, what they became, whole numbers at the scale of each output, and the means of what they meet. */
+typedef struct {
+  const double *weights; /* groups * outputs * values */
+  const int8_t *rounded; /* the same */
+  const double *scales;  /* groups * outputs */
+  const double *means;   /* groups * values */
+  int64_t groups;
+  int64_t outputs; /* of a group */
+  int64_t values;
+} vta_rounded_weights;
+
+/* What each output loses on average because its weights are rounded. */
+void vta_mean_losses(const vta_rounded_weights *weights, double *losses);
 
 enum { VTA_HISTOGRAM_BINS = 2048 };
 
@@ -113,10 +149,15 @@ int vta_moments_end(const vta_moments *moments, const vta_patches *patches);
 /* Puts the covariance of what one group has met into the place of its squares: of `count` patches whose values have `means`. */
 void vta_moments_covariance(const vta_moments *moments, const double *means, int64_t values, int64_t count);
 
-/* A covariance of `values` values in another order of them: row and column i are those of value order[i]. What is off its diagonal
-   comes times `share`, and on it stands `own` (of each value, in the old order). */
-void vta_order_covariance(const double *covariance, const double *own, const int64_t *order, int64_t values, double share,
-                          double *ordered);
+enum { VTA_FACTOR_ROWS = 8 };
+
+/* L, with L L^T a covariance of `values` values in another order of them: row and column i are those of value order[i]. What is
+   off its diagonal comes times `share`, and on it stands `own` (of each value, in the old order). Products are taken off one after
+   the other, each rounded once.
+   `lower` has blocks of VTA_FACTOR_ROWS rows and as many columns as all blocks have rows, column by column; what is right of the
+   diagonal block is left as it is. Returns VTA_DONE, or VTA_MORE if the covariance is not positive definite, and has no L. */
+int vta_factor_covariance(const double *covariance, const double *own, const int64_t *order, int64_t values, double share,
+                          double *lower);
 
 /* The squared error of each of `rows` rows of `values` weights, were they rounded to whole numbers within +-127 of its scale, halves
    to even. Of a weight it is found in float, and added up in double. */
@@ -132,7 +173,7 @@ void vta_magnitude_sums(const int8_t *weights, int64_t rows, int64_t values, int
 /* Weights of layers in steps, and what they are rounded by. */
 typedef struct {
   const double *levels; /* groups * outputs * values */
-  const double *lower;  /* groups * values * values: L, with L L^T the covariance of values in `order` */
+  const double *lower;  /* of each group as vta_factor_covariance gives it: L, with L L^T the covariance of values in `order` */
   const int64_t *order; /* groups * values; the last one is rounded first */
   double *rounded;      /* as `levels`: whole numbers within +-127 */
   int64_t groups;

@@ -50,6 +50,25 @@ def test_requantization_never_wraps_and_is_near_the_real_product(ratio: float, b
     assert abs(exact - zero_point - value * ratio) <= 0.5 + error + 1e-9
 
 
+@given(
+    ratios=st.lists(st.floats(2.0**-45, 2.0**10) | st.sampled_from([0.0, 0.5, 0.25, 3.0]), max_size=5),
+    bound=st.integers(1, 2**20),
+    offset=st.integers(0, 128),
+)
+def test_the_largest_shift_that_fits_is_taken(ratios: list[float], bound: int, offset: int):
+    found = multiplier_and_shift(np.array(ratios), bound, offset)
+    assert [array.dtype for array in found] == [np.int64, np.int64]
+    for ratio, multiplier, shift in zip(ratios, *(array.tolist() for array in found), strict=True):
+        wanted = 0, 0
+        for n in range(31):
+            scaled = int(np.floor(ratio * 2.0**n + 0.5))
+            if scaled * bound + (offset + 1) * 2**n <= 2**31 - 1:
+                wanted = scaled, n
+        while wanted[0] % 2 == 0 and wanted[1] > 0:
+            wanted = (wanted[0] // 2, wanted[1] - 1) if wanted[0] else (0, 0)
+        assert (multiplier, shift) == wanted
+
+
 def test_a_ratio_that_must_overflow_is_refused():
     with pytest.raises(CompileError, match="1048576 times the ratio of scales 10000 exceeds 2147483647"):
         multiplier_and_shift(1e4, 2**20)

@@ -7,9 +7,11 @@ import pytest
 
 from tests.quantization.nets import branching_net, preactivation_net, residual_net
 from vta.config.hardware import HardwareConfig
+from vta.errors import VTAError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.quantization import QuantizeConfig, lower, quantize, with_bounds
+from vta.quantization.float import quantizer
 from vta.quantization.float.report import tensor_scales
 
 ALL_CALIBRATIONS = ["global_scale", "max", "percentile", "kl", "mse"]
@@ -295,3 +297,55 @@ def test_a_hard_swish_that_is_an_output_and_read_by_a_layer(net, hw: HardwareCon
     batch = net.samples(graph, 1)
     for found, wanted in zip(evaluate(quantized, batch), evaluate(graph, batch), strict=True):
         assert relative_error(found, wanted) < 0.05
+
+
+def net_with_strange_values(net, bias: float, activation: str) -> Graph:
+    """A layer whose values before its activation are far from zero, one that reads it, and a sum of both."""
+    data = graph_input("data", (1, 3, 8, 8))
+    weight = constant(net.rng.normal(0, 1, (4, 3, 3, 3)).astype(np.float32))
+    conv = call("nn.conv2d", [data, weight], "conv", padding=(1, 1, 1, 1))
+    moved = call("nn.bias_add", [conv, constant(np.full(4, bias, np.float32))], "bias")
+    bounds = {"a_min": 0.0, "a_max": 6.0} if activation == "clip" else {}
+    active = call(f"nn.{activation}" if activation == "relu" else activation, [moved], "active", **bounds)
+    read = net.conv(active, 4, "reads", size=1)
+    return Graph((data,), (call("nn.relu", [call("add", [read, active], "sum")], "last"),))
+
+
+@pytest.mark.parametrize("activation", ["relu", "clip"])
+@pytest.mark.parametrize("bias", [0.0, -1e6, -3e38, 3e38, -np.inf])
+def test_values_between_are_looked_at_only_where_it_matters(monkeypatch, net, hw: HardwareConfig, bias: float, activation: str):
+    graph = net_with_strange_values(net, bias, activation)
+    samples, found = net.samples(graph, 4), []
+    for looks in (False, True):
+        if looks:
+            whole = quantizer.calibrate
+            monkeypatch.setattr(quantizer, "calibrate", lambda *given, whole=whole, **named: whole(*given[:7], **named))
+        try:
+            quantized = quantize(graph, samples, QuantizeConfig(equalize="none"), hw)
+        except VTAError as error:
+            found.append(str(error))
+        else:
+            found.append([(str(node.attrs), None if node.value is None else node.value.tobytes()) for node in quantized.nodes()])
+    assert found[0] == found[1]
+
+
+def test_values_before_sums_get_their_ranges_where_sums_need_them(monkeypatch, net, hw: HardwareConfig):
+    graph, calls, found = residual_net(net), [], []
+    samples, whole = net.samples(graph, 8), quantizer.calibrate
+
+    def counted(*given, **named):
+        calls.append(len(given[3]))
+        return whole(*given, **named)
+
+    def bytes_of(quantized: Graph) -> list:
+        return [(str(node.attrs), None if node.value is None else node.value.tobytes()) for node in quantized.nodes()]
+
+    monkeypatch.setattr(quantizer, "calibrate", counted)
+    quantize(graph, samples, QuantizeConfig(equalize="none"), hw)
+    assert len(calls) == 1
+    monkeypatch.setattr(quantizer.Rewriter, "_fused_sum", lambda *given: False)
+    found.append(bytes_of(quantize(graph, samples, QuantizeConfig(equalize="none"), hw)))
+    assert len(calls) == 3
+    monkeypatch.setattr(quantizer, "calibrate", lambda *given, **named: whole(*given[:7], **named))
+    found.append(bytes_of(quantize(graph, samples, QuantizeConfig(equalize="none"), hw)))
+    assert found[0] == found[1]

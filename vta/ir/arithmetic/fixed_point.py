@@ -78,26 +78,21 @@ def multiplier_and_shift(ratio: Any, bound: int, offset: int = 0, limit: int = I
     Raises `CompileError` if not even n = 0 fits.
     """
     ratios = np.asarray(ratio, np.float64)
-    multiplier = np.full(ratios.shape, -1, np.int64)
-    shift = np.zeros(ratios.shape, np.int64)
-    for n in range(_MAX_SHIFT + 1):
-        scaled = np.minimum(round_half_up(ratios * 2.0**n), float(limit)).astype(np.int64)
-        fits = scaled.astype(np.float64) * bound + (offset + 1) * 2.0**n <= limit
-        multiplier = np.where(fits, scaled, multiplier)
-        shift = np.where(fits, n, shift)
-    if (multiplier < 0).any():
+    # Along an axis before those of the ratios.
+    powers = 2.0 ** np.arange(_MAX_SHIFT + 1).reshape(-1, *(1 for _ in ratios.shape))
+    scaled = np.minimum(round_half_up(ratios * powers), float(limit)).astype(np.int64)
+    fits = scaled.astype(np.float64) * bound + (offset + 1) * powers <= limit
+    if not fits.any(axis=0).all():
         raise CompileError(f"a value as large as {bound} times the ratio of scales {ratios.max():g} exceeds {limit}")
-    return _reduced(multiplier, shift)
+    shift = np.asarray(_MAX_SHIFT - np.argmax(fits[::-1], axis=0), np.int64)
+    return _reduced(np.take_along_axis(scaled, shift[None], 0)[0], shift)
 
 
 def _reduced(multiplier: Array, shift: Array) -> tuple[Array, Array]:
     shift = np.where(multiplier == 0, 0, shift)
-    while True:
-        even = (multiplier % 2 == 0) & (shift > 0)
-        if not even.any():
-            return multiplier, shift
-        multiplier = np.where(even, multiplier // 2, multiplier)
-        shift = np.where(even, shift - 1, shift)
+    lowest_bit = np.frexp((multiplier & -multiplier).astype(np.float64))[1] - 1
+    common = np.minimum(shift, np.maximum(lowest_bit, 0))
+    return np.asarray(multiplier >> common), np.asarray(shift - common)
 
 
 def residual_multiplier(scale: float, accumulator_scale: Any) -> Array:

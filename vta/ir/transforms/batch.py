@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from vta.errors import GraphError
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node, attrs_of, call, graph_input
+from vta.ir.graph import Graph, Node, attrs_of, graph_input, with_inputs
 from vta.ir.operator import Attributes
 from vta.ir.ops.shape import BroadcastToAttributes, ReshapeAttributes, StridedSliceAttributes
 
@@ -52,9 +52,9 @@ def _rebatched(node: Node, inputs: tuple[Node, ...], old: int, samples: int) -> 
     _check_samplewise(node, inputs)
     lengths = {source.shape[:1] for source, new in zip(node.inputs, inputs, strict=True) if new is not source}
     change = _ATTRIBUTES.get(node.op)
-    attrs = change(node, old, samples) if change else node.attrs
+    changed = replace(node, attrs=change(node, old, samples)) if change else node
     try:
-        new = call(node.op, inputs, node.name, **vars(attrs))
+        new = with_inputs(changed, inputs)
     except GraphError as error:
         raise GraphError(f"cannot run {samples} samples at once: {error}") from None
     leads = node.op == ops.RESHAPE or lengths == {node.shape[:1]}

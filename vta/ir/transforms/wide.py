@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,16 @@ from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node
 from vta.ir.transforms.batch import batch_size
 
-__all__ = ["Compute", "WideObserver", "evaluate_alike", "samples_at_once"]
+__all__ = ["Compute", "ComputeChain", "WideObserver", "evaluate_alike", "samples_at_once"]
 
 Array = NDArray[Any]
 WideObserver = Callable[[Node, Array], None]
 """Called with a node of the narrow graph and its values, those of all batches along the first axis."""
 Compute = Callable[[Node, list[Array]], Array]
 """Gives the value of one call for those of its inputs."""
+ComputeChain = Callable[[Sequence[Node], Mapping[Node, Array]], Array | None]
+"""Gives the value of the last of some calls, each of which reads the one before, for the values of all else that they read; None
+where each is to be computed by itself."""
 
 _WORKING_BYTES = 8 << 20
 _MOST_BATCHES = 256
@@ -60,24 +63,45 @@ def evaluate_alike(
     inputs: Mapping[str, Array],
     observe: WideObserver | None = None,
     compute: Compute = evaluate_node,
+    chains: Sequence[Sequence[Node]] = (),
+    compute_chain: ComputeChain | None = None,
 ) -> list[Array]:
     """Evaluate `wide`, made of `graph` by `with_batch`, with the bits that `graph` gives one batch after the other.
 
-    `compute` must give for each sample what it gives for one where `evaluate_node` does. Raises `GraphError` for wrong inputs.
+    `compute` must give for each sample what it gives for one where `evaluate_node` does. `chains` are of nodes of `graph` that
+    nothing but the next one of the chain reads; where `compute_chain` gives the value of the last one, `observe` sees no other.
+    Raises `GraphError` for wrong inputs.
     """
     given = check_inputs(wide, inputs)
-    pairs = list(zip(graph.nodes(), wide.nodes(), strict=True))
-    last_use = {source: index for index, (_, node) in enumerate(pairs) for source in node.inputs}
-    last_use |= dict.fromkeys(wide.outputs, len(pairs))
+    steps = _steps(list(zip(graph.nodes(), wide.nodes(), strict=True)), chains)
+    last_use = {source: index for index, step in enumerate(steps) for _, node in step for source in node.inputs}
+    last_use |= dict.fromkeys(wide.outputs, len(steps))
     values: dict[Node, Array] = {}
-    for index, (narrow, node) in enumerate(pairs):
-        values[node] = _value(narrow, node, given, values, compute)
-        if observe is not None:
-            observe(narrow, values[node])
-        for source in node.inputs:
-            if last_use[source] == index:
-                values.pop(source, None)
+    for index, step in enumerate(steps):
+        found = None
+        if len(step) > 1 and compute_chain is not None:
+            found = compute_chain([node for _, node in step], values)
+        for narrow, node in step if found is None else step[-1:]:
+            values[node] = _value(narrow, node, given, values, compute) if found is None else found
+            if observe is not None:
+                observe(narrow, values[node])
+        for _, node in step:
+            for source in node.inputs:
+                if last_use[source] == index:
+                    values.pop(source, None)
     return [values[output] for output in wide.outputs]
+
+
+def _steps(pairs: Sequence[tuple[Node, Node]], chains: Sequence[Sequence[Node]]) -> list[list[tuple[Node, Node]]]:
+    """Nodes that are computed together, each with its wide one: a chain in the place of its last one."""
+    chain_of = {node: chain for chain in chains for node in chain}
+    wide_of = dict(pairs)
+    steps = []
+    for narrow, _ in pairs:
+        chain = chain_of.get(narrow, (narrow,))
+        if narrow is chain[-1]:
+            steps.append([(part, wide_of[part]) for part in chain])
+    return steps
 
 
 def samples_at_once(graph: Graph) -> int:

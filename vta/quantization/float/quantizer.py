@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -33,6 +33,7 @@ from vta.quantization.float.weights.cross_layer_equalization import equalize, ev
 from vta.quantization.float.weights.factors_ahead import FactorsAhead
 from vta.quantization.float.weights.gptq import compensated
 from vta.quantization.float.weights.weighted_layer import ROUNDERS
+from vta.support.dataclass import dataclass
 
 __all__ = ["equalized", "equalizes", "quantize"]
 
@@ -71,30 +72,61 @@ def _quantized(
         multiplies_matrices=hw.batch == 1 and hw.acc_bits >= PRODUCT_BITS,
         longest_rows=longest_rows(hw),
     )
-    plan = planned(graph, config)
-    observed = [node for node in graph.nodes() if node.op != ops.CONSTANT and _observed(node, plan)]
-    if data is None or config.calibration == "global_scale":
-        means, moments = ChannelMeans(()), PatchMoments(())
-        ranges = dict.fromkeys(observed, config.global_scale)
-        unsigned = frozenset[Node]()
-    else:
-        read = {group.anchor.inputs[0] for group in plan.groups.values()} if config.bias_correction else set()
-        means = ChannelMeans(read)
-        moments = PatchMoments([group.anchor for group in plan.groups.values()] if config.rounding in ROUNDERS else ())
-        unsigned = unsigned_values(graph, plan, config.zero_points if hw.acc_bits >= PRODUCT_BITS else "none")
-        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means, moments], unsigned)
-        unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
-        if unbounded:
-            _check_weighted(plan, unbounded)
-            plan = planned(graph, config, unbounded)
-            unsigned &= unsigned_values(graph, plan)
-    ranges = ranges_with_masks(ranges, plan.softmaxes)
-    groups = ScaleGroups(graph, plan, ranges, config.scales, unsigned)
-    met = moments.values()
+    found = _calibrated(graph, data, config, hw, planned, progress)
+    ranges = ranges_with_masks(found.ranges, found.plan.softmaxes)
+    groups = ScaleGroups(graph, found.plan, ranges, config.scales, found.unsigned, found.late)
+    met = found.moments.values()
     with FactorsAhead(met.values() if config.rounding == "compensated" else ()) as factors:
         own = {"compensated": factors.compensated}
         rounder = own.get(config.rounding) or ROUNDERS.get(config.rounding, compensated)
-        return Rewriter(graph, plan, groups, config, hw, means.values(), met, rounder).run()
+        return Rewriter(graph, found.plan, groups, config, hw, found.means.values(), met, rounder).run()
+
+
+@dataclass(frozen=True)
+class _Calibration:
+    """What calibration data show of a network, and what of it is quantised by that."""
+
+    plan: Plan
+    ranges: dict[Node, float]
+    unsigned: frozenset[Node]
+    means: ChannelMeans
+    moments: PatchMoments
+    late: Callable[[], dict[Node, float]] = dict
+    """Ranges that are hardly ever asked for: of values within groups."""
+
+
+def _calibrated(
+    graph: Graph,
+    data: Mapping[str, Array] | None,
+    config: QuantizeConfig,
+    hw: HardwareConfig,
+    planned: Callable[..., Plan],
+    progress: Progress | None,
+) -> _Calibration:
+    plan = planned(graph, config)
+    observed = _observed(graph, plan)
+    if data is None or config.calibration == "global_scale":
+        ranges = dict.fromkeys(observed, config.global_scale)
+        return _Calibration(plan, ranges, frozenset(), ChannelMeans(()), PatchMoments(()))
+    means = ChannelMeans({group.anchor.inputs[0] for group in plan.groups.values()} if config.bias_correction else ())
+    moments = PatchMoments([group.anchor for group in plan.groups.values()] if config.rounding in ROUNDERS else ())
+    unsigned = scaled = unsigned_values(graph, plan, config.zero_points if hw.acc_bits >= PRODUCT_BITS else "none")
+    inner = plan.inner.intersection(observed)
+    ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means, moments], unsigned, inner)
+    unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
+    if unbounded:
+        _check_weighted(plan, unbounded)
+        plan = planned(graph, config, unbounded)
+        unsigned &= unsigned_values(graph, plan)
+    more = [node for node in dict.fromkeys([*observed, *_observed(graph, plan)]) if node not in ranges]
+
+    def late() -> dict[Node, float]:
+        return calibrate(graph, batches_of(graph, data), config, more, unsigned=scaled)
+
+    if unbounded or not all(ranges.values()):
+        # Another plan scales other values; and what was zero has its range from those beside it.
+        ranges |= late()
+    return _Calibration(plan, ranges, unsigned, means, moments, late)
 
 
 def _check_weighted(plan: Plan, unbounded: frozenset[Node]) -> None:
@@ -119,5 +151,8 @@ def _whole_plan(graph: Graph, config: QuantizeConfig) -> Plan:
     return make_plan(graph, replace(config, skip_conv_layers=(), skip_layers=(), skip_dense=False))
 
 
-def _observed(node: Node, plan: Plan) -> bool:
-    return node.dtype == "float32" and (node in plan.integer_use or node in plan.partial or node.op in AVERAGES)
+def _observed(graph: Graph, plan: Plan) -> list[Node]:
+    """The values that may get a scale."""
+    wanted = plan.integer_use | plan.partial
+    floats = [node for node in graph.nodes() if node.op != ops.CONSTANT and node.dtype == "float32"]
+    return [node for node in floats if node in wanted or node.op in AVERAGES]

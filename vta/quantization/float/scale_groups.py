@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
@@ -36,9 +36,17 @@ class ScaleGroups:
     """The scales of int8 tensors. What a concatenation joins has one scale, so that joining costs nothing. A state has one."""
 
     def __init__(
-        self, graph: Graph, plan: Plan, ranges: dict[Node, float], kind: str, unsigned: Collection[Node] = frozenset()
+        self,
+        graph: Graph,
+        plan: Plan,
+        ranges: dict[Node, float],
+        kind: str,
+        unsigned: Collection[Node] = frozenset(),
+        late: Callable[[], dict[Node, float]] = dict,
     ) -> None:
+        """`late` gives those ranges that are hardly ever asked for, and not among `ranges`."""
         self._leader: dict[Node, Node] = {}
+        self._graph, self._given, self._late = graph, ranges, late
         self._ranges = _of_any_values(graph, ranges)
         self._kind = kind
         self._unsigned = unsigned
@@ -65,7 +73,13 @@ class ScaleGroups:
         """The settled scale, or the finest that covers the calibrated range of the group."""
         leader = self._find(node)
         known = self._settled.get(leader)
-        return activation_scale(self._ranges[leader], self._kind, unsigned=node in self._unsigned) if known is None else known
+        if known is not None:
+            return known
+        if leader not in self._ranges:
+            more = self._late()
+            found = _of_any_values(self._graph, self._given | more)
+            self._ranges |= {other: found[other] for other in more}
+        return activation_scale(self._ranges[leader], self._kind, unsigned=node in self._unsigned)
 
     def zero_point(self, node: Node) -> int:
         """The level that stands for zero."""

@@ -65,6 +65,22 @@ def test_means_are_of_channels_over_all_batches():
     assert found == {"act": [3.0, 1.0], "data": [3.0, -1.0]}
 
 
+@pytest.mark.parametrize("shape", [(6, 5), (6, 3, 1, 1), (6, 4, 7, 9), (6, 2, 32, 32)])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_means_do_not_depend_on_what_comes_together(shape: tuple[int, ...], dtype: str):
+    node = graph_input("x", shape, dtype)
+    values = (np.random.default_rng(0).standard_normal(shape) * 30).astype(dtype)
+    found = []
+    for batches in (1, 2, 6):
+        means = ChannelMeans([node])
+        for part in np.split(values, 6 // batches):
+            means.add(node, part, batches)
+        found.append(means.values()[node])
+    np.testing.assert_allclose(found[0], values.mean(axis=(0, *range(2, len(shape))), dtype=np.float64), rtol=1e-13)
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
+
+
 def test_what_was_never_seen_has_no_mean():
     assert ChannelMeans(relu_graph(1).outputs).values() == {}
 
@@ -107,3 +123,22 @@ def test_the_range_of_what_is_infinite_is_infinite():
     graph = relu_graph(1)
     ranges = calibrate(graph, [{"data": np.array([[3, -np.inf]], np.float32)}], QuantizeConfig())
     assert list(ranges.values()) == [np.inf, pytest.approx(3, rel=0.01)]
+
+
+def test_what_is_inner_has_a_range_only_where_it_is_infinite():
+    x = graph_input("x", (1, 4))
+    total = call("add", [x, x], "sum")
+    relu = call("nn.relu", [total], "relu")
+    graph = Graph((x,), (relu,))
+    for lowest, wanted in ((-3.0, {relu: 4.0}), (-np.inf, {relu: 4.0, total: np.inf})):
+        batch = {"x": np.array([[2, 1, 0, lowest]], np.float32)}
+        assert calibrate(graph, [batch], QuantizeConfig(calibration="max"), [total, relu], inner=[total]) == wanted
+
+
+def test_an_inner_value_that_is_nan_is_named():
+    x = graph_input("x", (1, 2))
+    total = call("subtract", [x, x], "difference")
+    relu = call("nn.relu", [total], "relu")
+    batch = {"x": np.array([[np.inf, 1]], np.float32)}
+    with pytest.raises(CompileError, match="'difference': subtract gives nan"):
+        calibrate(Graph((x,), (relu,)), [batch], QuantizeConfig(), [total, relu], inner=[total])

@@ -32,6 +32,9 @@ class Seen:
     def sees(self, node):
         return True
 
+    def asks_for(self, node):
+        return self.sees(node)
+
     def expect(self, order, batches):
         self.values.append((None, batches))
 
@@ -74,3 +77,34 @@ def test_outputs_of_batches_are_those_of_each(monkeypatch, most):
     given = batches(4)
     for found, *each in zip(outputs_of_batches(NET, given), *(outputs_of(batch) for batch in given), strict=True):
         np.testing.assert_array_equal(found, np.stack(each))
+
+
+def residual_net():
+    """Layers with biases and activations, and a sum."""
+    first = call(ops.BIAS_ADD, [CONV, constant(np.float32([1, -1, 0, 2]), "b")], "bias")
+    relu = call(ops.RELU, [first], "relu")
+    weight = constant(np.random.default_rng(2).standard_normal((4, 4, 1, 1)).astype(np.float32), "v")
+    total = call(ops.ADD, [call(ops.CONV2D, [relu, weight], "second"), relu], "sum")
+    return Graph((X,), (call(ops.RELU, [total], "last"),))
+
+
+def test_what_only_some_values_are_asked_for_of_is_the_same():
+    net = residual_net()
+    wanted = [net.outputs[0], net.outputs[0].inputs[0].inputs[1]]
+    every, some = Seen(), Seen()
+    some.asks_for = wanted.__contains__
+    for seen in (every, some):
+        assert sum(map(len, observed_batches(net, batches(3), [seen]))) == 3
+    kept = dict(every.values)
+    assert [node.name for node, _ in some.values[1:]] == ["relu", "last"]
+    for node, value in some.values[1:]:
+        np.testing.assert_array_equal(value, kept[node], err_msg=node.name)
+
+
+def test_what_is_infinite_is_seen_by_who_does_not_ask_for_it():
+    net, seen = residual_net(), Seen()
+    seen.asks_for = lambda node: False
+    given = batches(2)
+    given[1]["x"][0, 0, 0, 0] = np.inf
+    assert sum(map(len, observed_batches(net, given, [seen]))) == 2
+    assert [node.name for node, _ in seen.values[1:]] == [node.name for node in net.calls()]

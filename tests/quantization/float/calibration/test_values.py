@@ -35,7 +35,7 @@ def convolutions(draw):
 def test_they_are_those_of_the_reference(case):
     node, data, weight = case
     found, wanted = (
-        values._convolved(node, node.attrs, values.lib.vta_convolve, data, weight),
+        values.convolved(node, values.lib.vta_convolve, data, weight),
         evaluate_node(node, [data, weight]),
     )
     scale = evaluate_node(node, [np.abs(data), np.abs(weight)]).max(initial=1)

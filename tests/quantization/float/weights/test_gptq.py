@@ -10,8 +10,8 @@ from tests.quantization.float.calibration.test_input_moments import rounded
 from vta.ir.graph import call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.quantization import QuantizeConfig, quantize
-from vta.quantization.float.calibration.input_moments import Moments, PatchMoments
-from vta.quantization.float.weights.gptq import compensated
+from vta.quantization.float.calibration.input_moments import Moments, PatchMoments, shrunk_covariance
+from vta.quantization.float.weights.gptq import compensated, factor_of
 
 
 def patches(data, kernel, groups, strides, padding, dilation):
@@ -153,6 +153,54 @@ def test_errors_are_smaller_than_those_of_plain_rounding(seed, groups, outputs, 
         return (((rounded.reshape(levels.shape) - levels) @ samples.transpose(0, 2, 1)) ** 2).mean()
 
     assert error(found) <= error(plain) * 1.2
+
+
+def whole(factor, size):
+    """L of each group as a matrix."""
+    groups, blocks, columns, rows = factor.lower.shape
+    matrices = factor.lower.transpose(0, 1, 3, 2).reshape(groups, blocks * rows, columns)
+    return np.tril(matrices[:, :size, :size])
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 99), groups=st.integers(1, 3), size=st.integers(1, 70), scale=st.sampled_from([1e-6, 1.0, 1e6]))
+def test_factors_are_those_of_the_covariance(seed, groups, size, scale):
+    _, moments = correlated(np.random.default_rng(seed), groups, size)
+    moments = Moments(moments.covariance * scale, moments.count)
+    factor = factor_of(moments)
+    lower = whole(factor, size)
+    for group, order, wanted in zip(lower, factor.order, shrunk_covariance(moments), strict=True):
+        assert sorted(order) == list(range(size))
+        ordered = wanted[np.ix_(order, order)]
+        np.testing.assert_allclose(group @ group.T, ordered, rtol=1e-12, atol=1e-13 * np.abs(ordered).max())
+        np.testing.assert_allclose(group, np.linalg.cholesky(ordered), rtol=1e-6, atol=1e-9 * scale**0.5)
+
+
+def one_by_one(levels, lower, order):
+    """Each weight rounded to the nearest of what makes up for those behind it, or plainly, the plain way."""
+    nearest = lambda level: np.clip(np.floor(level + 0.5), -127, 127)  # noqa: E731
+    ordered = levels[:, order]
+    found, plain = np.zeros_like(ordered), nearest(ordered)
+    for at in reversed(range(len(order))):
+        behind = (ordered - found)[:, at + 1 :] @ lower[at + 1 :, at]
+        found[:, at] = nearest(ordered[:, at] + behind / lower[at, at])
+    errors = [(((ordered - rounded) @ lower) ** 2).sum(axis=1) for rounded in (found, plain)]
+    result = np.empty_like(levels)
+    result[:, order] = np.where((errors[0] < errors[1])[:, None], found, plain)
+    return result
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 99), groups=st.integers(1, 3), outputs=st.integers(1, 20), size=st.integers(1, 40))
+def test_weights_are_rounded_one_after_the_other(seed, groups, outputs, size):
+    rng = np.random.default_rng(seed)
+    weight = rng.standard_normal((groups * outputs, size))
+    _, moments = correlated(rng, groups, size)
+    factor = factor_of(moments)
+    found = compensated(weight, np.full(len(weight), 0.05), moments).reshape(groups, outputs, size)
+    parts = (weight / 0.05).reshape(found.shape), whole(factor, size), factor.order
+    for group, levels, lower, order in zip(found, *parts, strict=True):
+        np.testing.assert_array_equal(group, one_by_one(levels, lower, order))
 
 
 def test_much_smaller_where_values_vary_together():

@@ -14,9 +14,11 @@ from vta.ir.arithmetic.not_finite import first_where
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate, walk
 from vta.ir.state import initial_values, split_outputs
+from vta.native import ffi, lib
 from vta.quantization.config import QuantizeConfig
-from vta.quantization.float.calibration.histogram import Histogram, threshold
+from vta.quantization.float.calibration.histogram import Histogram, largest_magnitude, threshold
 from vta.quantization.float.calibration.observe import Observer, observed_batches
+from vta.quantization.float.calibration.values import floats_of
 from vta.quantization.float.scales import SIGNED_LEVELS, UNSIGNED_LEVELS
 
 __all__ = ["ChannelMeans", "Progress", "batches_of", "calibrate"]
@@ -97,16 +99,26 @@ class ChannelMeans:
         """Whether the means of a node are wanted."""
         return node in self._sums
 
+    def asks_for(self, node: Node) -> bool:
+        """The same."""
+        return node in self._sums
+
     def expect(self, order: Sequence[Node], batches: int) -> None:
         """Means do not depend on what comes together."""
 
     def add(self, node: Node, value: Array, batches: int = 1) -> None:
         """Take in the values of a node in so many batches; one that is not observed is passed over."""
-        if node in self._sums:
-            split = value.reshape(batches, -1, *value.shape[1:])
-            for total in split.sum(axis=(1, *range(3, split.ndim)), dtype=np.float64):
-                self._sums[node] += total
-            self._counts[node] += value.size // value.shape[1]
+        if node not in self._sums:
+            return
+        sums, channels = self._sums[node], value.shape[1]
+        self._counts[node] += value.size // channels
+        if value.dtype == np.float32:
+            places = value.size // max(len(value) * channels, 1)
+            lib.vta_channel_sums(floats_of(value), len(value), channels, places, ffi.from_buffer("double[]", sums))
+            return
+        split = value.reshape(batches, -1, *value.shape[1:])
+        for total in split.sum(axis=(1, *range(3, split.ndim)), dtype=np.float64):
+            sums += total
 
     def values(self) -> dict[Node, Array]:
         """The means of the nodes that were seen, (C,) float64."""
@@ -121,18 +133,19 @@ def calibrate(
     progress: Progress | None = None,
     observers: Sequence[Observer] = (),
     unsigned: Collection[Node] = frozenset(),
+    inner: Collection[Node] = frozenset(),
 ) -> dict[Node, float]:
     """Return the range of each float value of the graph, or of those in `observed`: the magnitude that int8 should reach.
 
-    Of those that are `unsigned` the lowest level is zero.
-    `observers` see every value on the way. The range of a value that is infinite somewhere, as masks are, is infinite.
+    Of those that are `unsigned` the lowest level is zero. The range of a value that is infinite somewhere, as masks are, is
+    infinite; those that are `inner` have none otherwise. `observers` see what they ask for on the way.
     Beside the batches some values and one histogram for each are in memory at a time. Raises `CompileError` naming the layer of
     an observed value that is not a number.
     """
     wanted = [n for n in graph.nodes() if n.op != ops.CONSTANT and n.dtype == "float32"] if observed is None else list(observed)
     if config.calibration == "global_scale":
         return dict.fromkeys(wanted, config.global_scale)
-    seen = _Ranges(wanted)
+    seen = _Ranges(wanted, inner)
     done: list[Mapping[str, Array]] = []
     with np.errstate(all="ignore"):
         for together in observed_batches(graph, batches, [seen, *observers]):
@@ -147,16 +160,21 @@ def calibrate(
 
 
 class _Ranges:
-    """Histograms of values."""
+    """Histograms of values; of those that are `inner`, which nobody scales, whether they are finite."""
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
-        self._histograms = {node: Histogram() for node in nodes}
+    def __init__(self, nodes: Iterable[Node], inner: Collection[Node]) -> None:
+        self._inner = frozenset(inner)
+        self._histograms = {node: Histogram() for node in nodes if node not in self._inner}
         self._unbounded: set[Node] = set()
         self.no_numbers: list[Node] = []
         """Those of which a value was none."""
 
     def sees(self, node: Node) -> bool:
-        """Whether the range of a node is wanted."""
+        """Whether anything about a node is wanted."""
+        return node in self._histograms or node in self._inner
+
+    def asks_for(self, node: Node) -> bool:
+        """Whether its range is."""
         return node in self._histograms
 
     def expect(self, order: Sequence[Node], batches: int) -> None:
@@ -164,18 +182,20 @@ class _Ranges:
 
     def add(self, node: Node, value: Array, batches: int = 1) -> None:
         """Count the values of a node in so many batches; one that is not observed is passed over."""
-        if node in self._histograms:
-            largest = self._histograms[node].add(value, batches)
-            if np.isnan(largest):
-                self.no_numbers.append(node)
-            elif np.isinf(largest):
-                self._unbounded.add(node)
+        if not self.sees(node):
+            return
+        histogram = self._histograms.get(node)
+        largest = largest_magnitude(value) if histogram is None else histogram.add(value, batches)
+        if np.isnan(largest):
+            self.no_numbers.append(node)
+        elif np.isinf(largest):
+            self._unbounded.add(node)
 
     def check(self, graph: Graph, batches: Sequence[Mapping[str, Array]]) -> None:
         """Raise `CompileError` naming the first value of the first of some batches that is not a number, if one was added."""
         for batch in batches if self.no_numbers else ():
             for node, value in walk(graph, batch):
-                if node in self._histograms and np.isnan(value).any():
+                if self.sees(node) and np.isnan(value).any():
                     raise CompileError(f"layer {node.name!r}: {node.op} gives nan on the calibration data{_infinities(batch)}")
 
     def values(self, config: QuantizeConfig, unsigned: Collection[Node]) -> dict[Node, float]:

@@ -11,7 +11,7 @@ from vta.native import ffi, lib
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.scales import SIGNED_LEVELS, UNSIGNED_LEVELS
 
-__all__ = ["Histogram", "threshold"]
+__all__ = ["Histogram", "largest_magnitude", "threshold"]
 
 Array = NDArray[Any]
 
@@ -50,6 +50,12 @@ class Histogram:
     def edges(self) -> Array:
         """The upper edge of each bin."""
         return np.arange(1, _BINS + 1) * (self.limit / _BINS)
+
+
+def largest_magnitude(values: Array) -> float:
+    """The largest magnitude of some values, NaN if one is not a number."""
+    given = np.ascontiguousarray(values, np.float32)
+    return float(lib.vta_largest(ffi.from_buffer("float[]", given), given.size))
 
 
 def threshold(histogram: Histogram, config: QuantizeConfig, levels: int = SIGNED_LEVELS) -> float:

@@ -78,6 +78,10 @@ class PatchMoments:
         """Whether a layer whose moments are wanted reads a node."""
         return node in self._readers
 
+    def asks_for(self, node: Node) -> bool:
+        """The same."""
+        return node in self._readers
+
     def expect(self, order: Sequence[Node], batches: int) -> None:
         """Draw the places of so many batches, whose values come in wide; one batch after the other, its nodes in `order`."""
         layers = [seen for node in order for seen in self._readers.get(node, ())]

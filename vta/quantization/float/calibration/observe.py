@@ -16,6 +16,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.ir.transforms.batch import batch_size, with_batch
 from vta.ir.transforms.wide import evaluate_alike, samples_at_once
+from vta.quantization.float.calibration.chains import chains_of, value_of_chain
 from vta.quantization.float.calibration.values import value_of
 from vta.support.beside import Beside
 
@@ -31,6 +32,9 @@ class Observer(Protocol):
     def sees(self, node: Node) -> bool:
         """Whether it has a use for the values of a node; others need not be shown."""
 
+    def asks_for(self, node: Node) -> bool:
+        """Whether it has a use for them though all of them are finite."""
+
     def expect(self, order: Sequence[Node], batches: int) -> None:
         """Called before so many batches come, with the nodes in the order in which one batch has them."""
 
@@ -40,7 +44,7 @@ class Observer(Protocol):
 
 def observed_batches(
     graph: Graph, batches: Iterable[Mapping[str, Array]], observers: Sequence[Observer]
-) -> Iterator[list[Mapping[str, Array]]]:
+) -> Iterator[Sequence[Mapping[str, Array]]]:
     """Show `observers` the values of all nodes; yields the batches that were computed together, after each time.
 
     They see what each batch gives by itself, to the bit: each observer on a thread of its own, in order, and all of it by the end
@@ -49,23 +53,27 @@ def observed_batches(
     order = graph.nodes()
     wide = _Widened(graph)
     pending = iter(batches)
+    chains = chains_of(graph, lambda node: any(observer.asks_for(node) for observer in observers))
     with ExitStack() as stack:
         shown = [(observer, stack.enter_context(Beside())) for observer in observers]
-        while together := list(islice(pending, wide.most)):
-            count = len(together)
-            for observer, beside in shown:
-                beside.do(partial(observer.expect, order, count))
-            evaluate_alike(graph, wide.graph_of(count), _joined(together), partial(_show, shown, count), value_of)
-            yield together
+        while drawn := list(islice(pending, wide.most)):
+            for together in wide.split(drawn):
+                count = len(together)
+                for observer, beside in shown:
+                    beside.do(partial(observer.expect, order, count))
+                show = partial(_show, shown, count)
+                evaluate_alike(graph, wide.graph_of(count), _joined(together), show, value_of, chains, value_of_chain)
+                yield together
 
 
 def outputs_of_batches(graph: Graph, batches: Sequence[Mapping[str, Array]]) -> list[Array]:
     """The outputs of a graph for some batches, along an axis before those of one: the bits that each gives by itself."""
     wide = _Widened(graph)
-    if wide.most < len(batches):
-        found = [evaluate_alike(graph, graph, batch, compute=value_of) for batch in batches]
+    chains = chains_of(graph, lambda node: False)
+    if wide.most < len(batches) or len(wide.split(batches)) > 1:
+        found = [evaluate_alike(graph, graph, batch, None, value_of, chains, value_of_chain) for batch in batches]
         return [np.stack(values) for values in zip(*found, strict=True)]
-    values = evaluate_alike(graph, wide.graph_of(len(batches)), _joined(batches), compute=value_of)
+    values = evaluate_alike(graph, wide.graph_of(len(batches)), _joined(batches), None, value_of, chains, value_of_chain)
     pairs = zip(graph.outputs, values, strict=True)
     return [_of_all(node, value, len(batches)).reshape(len(batches), *node.shape) for node, value in pairs]
 
@@ -100,23 +108,27 @@ class _Widened:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._made: dict[int, Graph] = {}
+        self._made: dict[int, Graph] = {1: graph}
         self.most = self._most()
-        """Batches that go together."""
+        """Batches that go together, if the graph takes them one by one."""
+
+    def split(self, batches: Sequence[Mapping[str, Array]]) -> list[Sequence[Mapping[str, Array]]]:
+        """At most that many batches: all of them together, or each for itself."""
+        try:
+            self.graph_of(len(batches))
+        except GraphError:
+            self.most = 1
+            return [[batch] for batch in batches]
+        return [batches]
 
     def graph_of(self, batches: int) -> Graph:
-        """The graph that takes so many."""
-        if batches == 1:
-            return self.graph
+        """The graph that takes so many. Raises `GraphError` if it mixes them."""
         if batches not in self._made:
             self._made[batches] = with_batch(self.graph, batches * batch_size(self.graph))
         return self._made[batches]
 
     def _most(self) -> int:
         try:
-            own = batch_size(self.graph)
-            most = min(samples_at_once(self.graph) // own, _MOST_TOGETHER)
-            self._made[most] = with_batch(self.graph, most * own)
+            return min(samples_at_once(self.graph) // batch_size(self.graph), _MOST_TOGETHER)
         except GraphError:
             return 1
-        return most

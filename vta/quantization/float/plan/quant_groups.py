@@ -116,6 +116,12 @@ class Plan:
     """Softmaxes between products of two tensors, along the last axis, and what they are of."""
 
     @cached_property
+    def inner(self) -> frozenset[Node]:
+        """Values within groups, but for those that rectifiers take: hardly any of them ever gets a scale."""
+        rectified = {group.before_activation for group in self.groups.values() if group.rectifies}
+        return self.members - self.groups.keys() - rectified
+
+    @cached_property
     def inside(self) -> frozenset[Node]:
         """The nodes of all functions."""
         return frozenset(node for function in self.functions.values() for node in function.nodes)

@@ -37,7 +37,8 @@ class Factor:
     """Of a shrunk covariance: L, with L L^T the covariance of values in `order`."""
 
     lower: Array | None
-    """(G, D, D) float64; None where values vary together to the last bit."""
+    """(G, N / 8, N, 8) float64: of 8 rows at a time, column by column. N is D, or more to be some eights; what is above the
+    blocks on the diagonal has no meaning. None where values vary together to the last bit."""
     order: NDArray[np.int64]
     """(G, D); the last one is rounded first."""
 
@@ -47,16 +48,16 @@ def factor_of(moments: Moments) -> Factor:
     share, own = shrunk_parts(moments)
     # The inputs that vary most come first: rounding begins at the end.
     order = np.ascontiguousarray(np.argsort(-own, axis=1, kind="stable")[:, ::-1])
-    ordered = np.empty(moments.covariance.shape)
+    blocks = -(-order.shape[1] // lib.VTA_FACTOR_ROWS)
+    lower = np.empty((len(order), blocks, blocks * lib.VTA_FACTOR_ROWS, lib.VTA_FACTOR_ROWS))
     for group in range(len(order)):
         arrays = [np.ascontiguousarray(array[group]) for array in (moments.covariance, own)]
         given = [ffi.from_buffer("double[]", array) for array in arrays]
-        out = ffi.from_buffer("double[]", ordered[group])
-        lib.vta_order_covariance(*given, ffi.from_buffer("int64_t[]", order[group]), order.shape[1], share, out)
-    try:
-        return Factor(np.linalg.cholesky(ordered), order)
-    except np.linalg.LinAlgError:
-        return Factor(None, order)
+        out = ffi.from_buffer("double[]", lower[group])
+        done = lib.vta_factor_covariance(*given, ffi.from_buffer("int64_t[]", order[group]), order.shape[1], share, out)
+        if done != lib.VTA_DONE:
+            return Factor(None, order)
+    return Factor(lower, order)
 
 
 def rounded_by(factor: Factor, weight: Array, scales: Array) -> NDArray[np.int8]:
@@ -69,7 +70,7 @@ def rounded_by(factor: Factor, weight: Array, scales: Array) -> NDArray[np.int8]
 
 
 def _one_by_one(levels: Array, lower: Array, order: NDArray[np.int64]) -> Array:
-    """Rounded levels (G, O, D). `lower` (G, D, D) times its transpose is the covariance of values in `order`, last first."""
+    """Rounded levels (G, O, D); `lower` and `order` are those of a factor."""
     rounded = np.empty(levels.shape)
     arrays = {"levels": np.ascontiguousarray(levels, np.float64), "lower": np.ascontiguousarray(lower), "rounded": rounded}
     native = ffi.new("vta_roundings *", {name: ffi.from_buffer("double[]", array) for name, array in arrays.items()})
