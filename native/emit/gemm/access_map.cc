@@ -1,7 +1,6 @@
 #include "emit/gemm/access_map.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace vta {
 
@@ -35,6 +34,12 @@ void add_inside(const AccessMap& whole, int64_t size, int64_t window, std::vecto
   }
 }
 
+// The greatest one, of positive numbers. With std::gcd in its place GCC 12 takes other steps at -O2, unless -fwrapv is given.
+int64_t common_divisor(int64_t a, int64_t b) {
+  while (b != 0) a = std::exchange(b, a % b);
+  return a;
+}
+
 // Rows or columns that a product reads beyond its first.
 int64_t reach(const vta_gemm_term& term, int axis) { return axis == 1 ? term.taps - 1 : 0; }
 
@@ -61,7 +66,7 @@ std::vector<AccessMap> access_maps(const vta_gemm_term& term, int axis, int64_t 
                                    int64_t kernels, bool skip_padding) {
   const int64_t stride = term.strides[axis], dilation = term.dilation[axis], between = term.source_dilation[axis];
   const int64_t window = rows_read(term, axis, output, outputs, kernel, kernels).first;
-  const int64_t kernel_step = between / std::gcd(between, dilation), row_step = dilation * kernel_step / between;
+  const int64_t kernel_step = between / common_divisor(between, dilation), row_step = dilation * kernel_step / between;
   std::vector<AccessMap> found;
   for (int64_t phase = 0; phase < std::min(kernels, kernel_step); ++phase) {
     const int64_t at = output * stride + (kernel + phase) * dilation - term.padding[axis];
