@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from numpy.typing import NDArray
+from onnx import version_converter
 from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
 
 __all__ = ["PEERS", "Peer"]
@@ -26,6 +27,8 @@ PEERS = {
 }
 """Ways to calibrate, and whether the last layer and all behind it stay in float."""
 _LAYERS = ("Conv", "Gemm")
+_WITH_AXIS = 13
+"""The first version of ONNX in which DequantizeLinear has an axis."""
 
 
 class _Reader(CalibrationDataReader):  # type: ignore[misc]
@@ -39,11 +42,21 @@ class _Reader(CalibrationDataReader):  # type: ignore[misc]
         return next(self._left, None)
 
 
+def _with_scales_for_channels(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The same network in a version of ONNX whose quantised weights may have a scale for each channel; its nodes have names."""
+    own = next(opset.version for opset in model.opset_import if not opset.domain)
+    found = onnx.ModelProto()
+    found.CopyFrom(version_converter.convert_version(model, _WITH_AXIS) if own < _WITH_AXIS else model)
+    for at, node in enumerate(found.graph.node):
+        node.name = node.name or f"{node.op_type}_{at}"
+    return found
+
+
 class Peer:
     """An ONNX network of one input, which onnxruntime quantises and runs, one sample at a time."""
 
     def __init__(self, model: onnx.ModelProto, name: str, calibration: Array) -> None:
-        self.model, self.name, self.calibration = model, name, calibration
+        self.model, self.name, self.calibration = _with_scales_for_channels(model), name, calibration
 
     def float_outputs(self, samples: Array) -> list[Array]:
         """What the network itself gives in float."""
