@@ -43,15 +43,15 @@ _READERS = ("PP-OCRv6_rec_small.onnx", "ch_PP-OCRv4_rec_infer.onnx")
 """Of lines of text."""
 _LINES = 16
 """Half of them to calibrate on."""
-_OURS = {"ours": QuantizeConfig(), "ours, all in int8": QuantizeConfig(skip_conv_layers=())}
+_OURS = {"ours (layers in float)": QuantizeConfig(), "ours, all in int8": QuantizeConfig(skip_conv_layers=())}
 
 
-def _readers(names: Sequence[str]) -> Iterator[Network]:
+def _readers(names: Sequence[str], unpacked: Path) -> Iterator[Network]:
     """Networks that read text, with lines of words on parts of nothing but one colour."""
     for entry in NETWORKS:
-        path = entry.path(None, Path())
         wanted = not names or any(name in entry.name for name in names)
-        if path is None or path.name not in _READERS or not wanted:
+        path = entry.path(None, unpacked) if wanted and Path(entry.file).name in _READERS else None
+        if path is None:
             continue
         graph = load_model(path, entry.shapes)
         lines = _lines(graph.arguments[0].shape)
@@ -120,7 +120,7 @@ def main() -> int:
     headers = ["network", *_OURS, *PEERS]
     sys.stdout.write(f"| {' | '.join(headers)} |\n|{'---|' * len(headers)}\n")
     with tempfile.TemporaryDirectory() as unpacked:
-        for network in (*networks(args.models, Path(unpacked), args.names), *_readers(args.names)):
+        for network in (*networks(args.models, Path(unpacked), args.names), *_readers(args.names, Path(unpacked))):
             sys.stdout.write(row(network, hw) + "\n")
             sys.stdout.flush()
     return 0
