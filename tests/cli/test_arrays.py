@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vta.cli.arrays import calibration_samples, load_arrays
+from vta.cli.arrays import calibration_samples, given_inputs, load_arrays
 from vta.errors import UsageError
 from vta.ir.graph import graph_input
 from vta.runtime import Preprocessing
@@ -60,3 +60,43 @@ def test_files_that_are_no_npz_are_refused(tmp_path):
     ):
         with pytest.raises(UsageError, match=rf"{name}: .*{words}"):
             load_arrays(Path(tmp_path / name))
+
+
+VALUES = np.arange(12, dtype=np.float32).reshape(IMAGE.shape)
+ODD = graph_input("a=b", (2,))
+
+
+@pytest.mark.parametrize("text", ["{}", "image={}"])
+@pytest.mark.parametrize("file", ["x.npy", "x=y.npy"])
+def test_an_input_comes_from_a_file_of_its_own(text, file, tmp_path):
+    np.save(tmp_path / file, VALUES)
+    np.testing.assert_array_equal(given_inputs([text.format(tmp_path / file)], [IMAGE])["image"], VALUES)
+
+
+def test_names_of_inputs_may_have_an_equals_sign(tmp_path):
+    np.save(tmp_path / "x.npy", VALUES)
+    np.save(tmp_path / "y.npy", np.ones(2, np.float16))
+    found = given_inputs([f"a=b={tmp_path / 'y.npy'}", f"image={tmp_path / 'x.npy'}"], [IMAGE, ODD])
+    assert {name: (array.shape, array.dtype.name) for name, array in found.items()} == {
+        "image": (IMAGE.shape, "float32"),
+        "a=b": ((2,), "float32"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["other={}/x.npy"], "names no input of the network; expected NAME=FILE.npy with one of 'image', 'a=b'"),
+        (["{}/x.npy"], "names no input of the network"),
+        (["image={}/x.npy", "image={}/x.npy"], "input 'image' is given twice"),
+        (["image={}/x.npy"], "no array 'a=b' for the network's input; it holds image"),
+        (["image={}/x.npy", "a=b={}/x.npy"], "the array for input 'a=b' has shape (1, 3, 2, 2); expected (2,)"),
+        (["image={}/x.npy", "a=b={}/none.npy"], "none.npy: cannot be read as .npy: No such file or directory"),
+        (["image={}/x.npy", "a=b={}/x.npy", "h={}/x.npy"], "array 'h' is for a state of the network, which is no input"),
+    ],
+)
+def test_inputs_that_do_not_fit(given, words, tmp_path):
+    np.save(tmp_path / "x.npy", VALUES)
+    with pytest.raises(UsageError) as error:
+        given_inputs([text.format(tmp_path) for text in given], [IMAGE, ODD], ["h"])
+    assert words in str(error.value)

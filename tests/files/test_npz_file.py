@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays_of
 
 from tests.refusals import refusal
 from vta.errors import UsageError
-from vta.files.npz_file import read_arrays
+from vta.files.npz_file import read_array, read_arrays
 
 DTYPES = st.sampled_from(["?", "i1", "<u2", ">i4", "<i8", "<f2", "<f4", ">f8", "<c8", "<U3", "S2"])
 ARRAYS = DTYPES.flatmap(lambda dtype: arrays_of.arrays(dtype, arrays_of.array_shapes(min_dims=0, min_side=0, max_side=4)))
@@ -107,10 +107,36 @@ def test_damaged_files_give_one_error(tmp_path_factory, data):
 def test_a_bomb_takes_no_memory(tmp_path):
     path = npz(tmp_path / "a.npz", x=npy("<f4", (1 << 27,), bytes(1 << 29)))
     code = (
-        "import resource, sys; from vta.files.npz_file import read_arrays\n"
+        "import resource, sys; from vta.files.npz_file import read_array, read_arrays\n"
         f"resource.setrlimit(resource.RLIMIT_DATA, ({1 << 28}, {resource.RLIM_INFINITY}))\n"
         "try: read_arrays(sys.argv[1])\n"
         "except Exception as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     assert "its members claim 536" in done.stdout
+
+
+@given(ARRAYS)
+def test_single_arrays_are_those_that_numpy_reads(tmp_path_factory, array):
+    path = tmp_path_factory.mktemp("single") / "a.npy"
+    np.save(path, array)
+    found = read_array(path)
+    assert found.dtype == array.dtype
+    np.testing.assert_array_equal(found, array, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "cannot be read as .npy: no array"),
+        (b"text of a page", "cannot be read as .npy: the magic string is not correct"),
+        (npy("<f4", "(4,)", b"1234"), "cannot be read as .npy: ends after 4 of 16 bytes"),
+        (npy("<f4", "(400,)", b"1234"), "cannot be read as .npy: its header claims 1600 bytes"),
+        (npy("|O", "(1,)", b"12345678"), "holds object, no numbers"),
+        (b"PK\3\4", "is an .npz file; expected a single .npy array"),
+    ],
+)
+def test_files_that_are_no_single_array(tmp_path, content, words):
+    (tmp_path / "a.npy").write_bytes(content)
+    with pytest.raises(UsageError, match=words):
+        read_array(tmp_path / "a.npy")

@@ -1,4 +1,4 @@
-"""Arrays of `.npz` files that users give; what a header claims is compared with what there is before memory is taken for it."""
+"""Arrays of users in `.npz` and `.npy` files; what a header claims is compared with what there is before memory is taken."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from vta.files.user_file import open_regular, size_of
 from vta.files.zip_file import check_members
 from vta.support.shorten import shown
 
-__all__ = ["read_arrays"]
+__all__ = ["read_array", "read_arrays"]
 
 _CHUNK_BYTES = 1 << 24
 """Unpacked at once, on one thread while others run."""
 _KINDS = "biufcSU"
 _SUFFIX = ".npy"
+_ZIP = b"PK"
 
 
 def read_arrays(
@@ -42,8 +43,26 @@ def read_arrays(
     except VTAError:
         raise
     except Exception as problem:  # A damaged file raises whatever the zip and header readers trip over.
-        cause = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-        raise error(f"{path}: cannot be read as .npz: {cause or type(problem).__name__}") from None
+        raise error(f"{path}: cannot be read as .npz: {_cause(problem)}") from None
+
+
+def read_array(path: str | Path) -> NDArray[Any]:
+    """Read the array of an `.npy` file. Raises `UsageError` naming the file if it is none, damaged, or holds Python objects."""
+    try:
+        with open_regular(path) as stream:
+            if stream.read(len(_ZIP)) == _ZIP:
+                raise UsageError(f"{path}: is an .npz file; expected a single .npy array")
+            stream.seek(0)
+            return _array(stream, size_of(stream))
+    except VTAError:
+        raise
+    except Exception as problem:  # As above.
+        raise UsageError(f"{path}: cannot be read as .npy: {_cause(problem)}") from None
+
+
+def _cause(problem: Exception) -> str:
+    cause = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+    return cause.splitlines()[0] if cause else type(problem).__name__
 
 
 def _arrays(archive: zipfile.ZipFile, names: Collection[str] | None) -> dict[str, NDArray[Any]]:
@@ -58,8 +77,7 @@ def _arrays(archive: zipfile.ZipFile, names: Collection[str] | None) -> dict[str
             try:
                 arrays[name] = _array(member, entry.file_size)
             except Exception as problem:  # As above: the reader of headers parses Python's syntax.
-                first = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-                raise ValueError(f"array {shown(name)}: {first}") from None
+                raise ValueError(f"array {shown(name)}: {_cause(problem)}") from None
     return arrays
 
 

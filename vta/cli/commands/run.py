@@ -38,6 +38,7 @@ _EXAMPLES = """\
 examples:
   vta run net.vta --device sim --check
   vta run net.vta --inputs in.npz --outputs out.npz
+  vta run net.vta --input x=x.npy --outputs out.npz
   vta run net.vta --seed 7 --json
   vta run net.vta --device cycle --timing-only --timeline trace.json
   vta run net.vta --energy --technology mine.json
@@ -90,6 +91,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         metavar="IN.npz",
         help="arrays named like the network's inputs, or 'x' for its only one, with their shapes and types",
     )
+    source.add_argument(
+        "--input",
+        action="append",
+        metavar="[NAME=]FILE.npy",
+        help="the array of one input (may be repeated; NAME may be left out where there is one), as for 'vta-run'",
+    )
     source.add_argument("--seed", type=integer(0), default=0, metavar="N", help="seed of random inputs (default: %(default)s)")
     parser.add_argument("--outputs", type=output_file, metavar="OUT.npz", help="write the network's outputs here")
     parser.add_argument("--check", action="store_true", help="compare every layer with the reference")
@@ -122,7 +129,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _run_once(options: argparse.Namespace) -> None:
-    from vta.cli.arrays import network_inputs
+    from vta.cli.arrays import given_inputs, network_inputs
     from vta.cli.flags import as_options
     from vta.cli.running.session import has_core
     from vta.config.technology import Technology, load_technology
@@ -148,10 +155,12 @@ def _run_once(options: argparse.Namespace) -> None:
         graph = compiled.graph
         if options.inputs:
             inputs = network_inputs(options.inputs, graph.arguments, initial_values(graph))
+        elif options.input:
+            inputs = given_inputs(options.input, graph.arguments, initial_values(graph))
         else:
             inputs = random_inputs(graph, options.seed, any_value)
         inputs = {node.name: inputs[node.name] for node in graph.arguments}
-        if options.inputs:
+        if options.inputs or options.input:
             warn_of_scales(output, graph, inputs)
         report, check = _on_device(options, compiled, inputs, progress)
     if options.outputs:

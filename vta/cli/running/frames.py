@@ -50,7 +50,7 @@ def run_stream(options: argparse.Namespace) -> None:
     from vta.runtime import load
     from vta.runtime.values.frames import frame_count
 
-    for flag in ("timeline", "energy", "order", "inputs"):
+    for flag in ("timeline", "energy", "order", "inputs", "input"):
         if getattr(options, flag) not in (None, False):
             raise UsageError(f"--{flag} is for one run; --frames makes many")
     check_remote_options(options)
