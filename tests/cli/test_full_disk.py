@@ -32,6 +32,8 @@ def vta(*arguments, limit=None, **streams):
         text=True,
         check=False,
         preexec_fn=limited if limit else None,
+        # Python would write compiled modules that are cut off by the limit, too.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         **streams,
     )
 

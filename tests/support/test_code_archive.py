@@ -1,6 +1,7 @@
 """Modules from an archive are those of their files, and an archive that does not fit is left alone."""
 
 import os
+import resource
 import subprocess
 import sys
 
@@ -125,3 +126,15 @@ def test_the_archive_of_the_command_holds_its_modules(tmp_path):
     for _ in range(2):
         subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=environment())
     assert CodeArchive(str(tmp_path / "archive")).find_spec("vta.cli.main", vta.cli.__path__) is not None
+
+
+def test_compiled_files_that_a_full_disk_cut_off_are_gone(folder):
+    """Python replaces the old file with what it could write, and fails to read that the next time."""
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    code = RUN.format(archive=str(folder / "archive"), folder=str(folder))
+    subprocess.run([sys.executable, "-c", code], preexec_fn=limited, capture_output=True, check=True, env=environment())
+    assert not (folder / "archive").exists()
+    assert run(folder) == (1, 2, False)

@@ -107,12 +107,16 @@ class CodeArchive(MetaPathFinder):
         Readers see the old file or the new one. Nothing is said where it cannot be written.
         """
         code: dict[str, tuple[_Entry, bytes | memoryview]] = {}
+        packages: set[str] = set()
         for name, module in list(sys.modules.items()):
             spec: Any = getattr(module, "__spec__", None)
             if type(getattr(spec, "loader", None)) is SourceFileLoader and "." in name and spec.name == name:
                 with contextlib.suppress(*_UNREADABLE):
                     if not self._has(name, spec.origin):  # some were imported before the archive was
+                        packages.add(name.partition(".")[0])
                         code[name] = _entry(name, spec)
+        for name in packages:
+            _check_package(name)
         if not code:
             return
         for name, entry in self._entries.items():
@@ -149,8 +153,26 @@ def _entry(name: str, spec: Any) -> tuple[_Entry, bytes]:
     written = int.from_bytes(header[8:12], "little"), int.from_bytes(header[12:16], "little")
     if header[4:8] != bytes(4) or written != (int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF):
         raise ValueError(f"{spec.cached} is not that of {spec.origin}")
+    _check(spec.cached, code)
     is_package = spec.submodule_search_locations is not None
     return (folder, spec.origin, status.st_mtime_ns, status.st_size, is_package, zlib.adler32(code), 0, len(code)), code
+
+
+def _check(path: str, code: bytes) -> None:
+    """Remove a compiled file that is cut off, and raise: Python does not notice that a full disk does that to what it writes, and
+    would fail to import the module from then on."""
+    try:
+        marshal.loads(code)
+    except (EOFError, ValueError, TypeError):
+        os.unlink(path)
+        raise
+
+
+def _check_package(name: str) -> None:
+    with contextlib.suppress(*_UNREADABLE):
+        spec: Any = sys.modules[name].__spec__
+        with open(spec.cached, "rb") as stream:
+            _check(spec.cached, stream.read()[16:])
 
 
 def _write(path: str, code: dict[str, tuple[_Entry, bytes | memoryview]]) -> None:
