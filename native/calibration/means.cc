@@ -9,23 +9,28 @@ namespace {
 // Sums beside each other. As many on every processor: the order of additions is part of the result.
 constexpr int64_t kSums = 32;
 
-// Forced inline, so that it is compiled for the vector unit of its caller.
-__attribute__((always_inline)) inline double sum_of(const float* values, int64_t count) {
+// The sum of value(0) to value(count - 1). Forced inline, as what follows, so that it is compiled for the vector unit of its
+// caller.
+template <typename Value>
+__attribute__((always_inline)) inline double sum_of(int64_t count, const Value& value) {
   double sums[kSums] = {};
   int64_t at = 0;
   for (; at + kSums <= count; at += kSums) {
-    for (int64_t i = 0; i < kSums; ++i) sums[i] += static_cast<double>(values[at + i]);
+    for (int64_t i = 0; i < kSums; ++i) sums[i] += value(at + i);
   }
   double total = 0.0;
   for (const double sum : sums) total += sum;
-  for (; at < count; ++at) total += static_cast<double>(values[at]);
+  for (; at < count; ++at) total += value(at);
   return total;
 }
 
 __attribute__((always_inline)) inline void add_all(const float* values, int64_t images, int64_t channels, int64_t places,
                                                    double* sums) {
   for (int64_t image = 0; image < images; ++image) {
-    for (int64_t channel = 0; channel < channels; ++channel, values += places) sums[channel] += sum_of(values, places);
+    for (int64_t channel = 0; channel < channels; ++channel, values += places) {
+      const auto value = [values](int64_t at) __attribute__((always_inline)) { return static_cast<double>(values[at]); };
+      sums[channel] += sum_of(places, value);
+    }
   }
 }
 
@@ -48,18 +53,9 @@ struct Losses {
 
 // What one output loses.
 __attribute__((always_inline)) inline double loss_of(const Losses& given, double scale) {
-  double sums[kSums] = {};
-  const auto loss = [&](int64_t at) {
+  return sum_of(given.values, [&](int64_t at) __attribute__((always_inline)) {
     return (given.weights[at] - static_cast<double>(given.rounded[at]) * scale) * given.means[at];
-  };
-  int64_t at = 0;
-  for (; at + kSums <= given.values; at += kSums) {
-    for (int64_t i = 0; i < kSums; ++i) sums[i] += loss(at + i);
-  }
-  double total = 0.0;
-  for (const double sum : sums) total += sum;
-  for (; at < given.values; ++at) total += loss(at);
-  return total;
+  });
 }
 
 double loss_plain(const Losses& given, double scale) { return loss_of(given, scale); }

@@ -127,6 +127,7 @@ Sums sums_of(const vta_moments& m, const ProductKernels& kernels, const Rows& ro
 }
 
 void multiply(Sums* sums) {
+  if (sums->blocks == 0) return;
   sums->kernels.add(sums->rows, sums->blocks, sums->values, sums->products);
   sums->blocks = 0;
 }
