@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rtl]'")
+
 from vta.bitstream.arrange import arranging_programs, arranging_steps, place_route_steps, placing_programs
 from vta.bitstream.placement.path_timing import GRADES
 from vta.boards.files import find_board

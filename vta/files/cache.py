@@ -129,7 +129,9 @@ def _digest(key: bytes, content: bytes) -> bytes:
 def _write(directory: Path, path: Path, key: bytes, content: bytes) -> None:
     if int(path.stem[:8], 16) % _COUNTED_EACH == 0:
         directory.mkdir(parents=True, exist_ok=True)
-        files = sorted((entry.stat().st_mtime, entry.path) for entry in os.scandir(directory))
+        # Another process may take a file away meanwhile: the folder is closed then, too.
+        with os.scandir(directory) as entries:
+            files = sorted((entry.stat().st_mtime, entry.path) for entry in entries)
         for _, old in files[: max(0, len(files) + 1 - _MOST_FILES)]:
             Path(old).unlink(missing_ok=True)
     with suppress(FileNotFoundError):
